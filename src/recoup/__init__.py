@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from recoup.runs.train import evaluate as evaluate
     from recoup.runs.train import resume as resume
     from recoup.runs.train import train as train
+    from recoup.serve.client import connect as connect
     from recoup.study.reader.records import Trial as Trial
     from recoup.study.study import Study as Study
     from recoup.study.views.snapshot import Snapshot as Snapshot
@@ -60,6 +61,7 @@ _HOMES = {
     "Trajectory": "recoup.core.families.trajectory",
     "Trial": "recoup.study.reader.records",
     "Update": "recoup.core.updates",
+    "connect": "recoup.serve.client",
     "estimate": "recoup.engine.estimate",
     "evaluate": "recoup.runs.train",
     "family": "recoup.core.families.own",

@@ -1,0 +1,369 @@
+"""`recoup.connect`: a study that somebody serves (`recoup serve`), with the verbs of `Study`."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+import numpy as np
+
+from recoup.checks import InputError, check_count, check_number, check_positive, shortly
+from recoup.core.types import Given, Plain
+from recoup.serve.calling import Caller
+from recoup.serve.remote_trials import KEPT, Answer, Receipt, RemoteTrial
+
+STUDIES = "/v1/studies/"  # an address of the interface continues with the study's name
+TOKEN = "RECOUP_TOKEN"  # the environment variable
+PAGE_OF_TRIALS = 1000  # trials that are read at a time
+LEASE = 3600.0  # seconds
+TOLD = {  # of a result, beside its one return, and how the server calls it
+    "values": "returns",
+    "failed": "failed",
+    "also": "also",
+    "context": "context",
+}
+
+
+def connect(
+    url: str,
+    token: str | None = None,
+    *,
+    study: str | None = None,
+    patience: float = 60.0,
+    timeout: float = 60.0,
+    certificate: str | None = None,
+) -> "RemoteStudy":
+    """A study that `recoup serve` offers at `url`, the address that it prints.
+
+    The token is `token`, or stands in the address behind `#token=`, or in the environment variable
+    RECOUP_TOKEN. Where several studies are served, `study` says which, or the address does:
+    `http://HOST:8765/v1/studies/NAME`. A call without an answer is made again for `patience`
+    seconds, with the same key, so that it counts once; one attempt waits for `timeout` seconds.
+    `certificate` is a PEM file to trust, where the server has a certificate of its own.
+    """
+    found = _Address.of(url)
+    caller = Caller(
+        found.secure,
+        found.host,
+        found.port,
+        token or found.token or os.environ.get(TOKEN) or None,
+        patience=patience,
+        timeout=check_positive("`connect(timeout=...)`", timeout),
+        certificate=certificate,
+    )
+    name = study or found.study or _only_one(caller, found.base)
+    return RemoteStudy(caller, found.base, name)
+
+
+def _only_one(caller: Caller, base: str) -> str:
+    """The name of the only study that is served."""
+    names = [str(row["name"]) for row in caller.get(f"{base}/v1")["studies"]]
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise InputError(f"{caller.where} serves no study.")
+    raise InputError(
+        f"{caller.where} serves {len(names)} studies: say which with study=..., one of "
+        f"{', '.join(names)} (on the command line --study)."
+    )
+
+
+@dataclass(frozen=True)
+class _Address:
+    """The parts of an address."""
+
+    secure: bool
+    host: str
+    port: int
+    base: str  # what stands before /v1, where a proxy puts something there
+    token: str | None
+    study: str | None
+
+    @classmethod
+    def of(cls, url: object) -> "_Address":
+        """An address as it is printed; a sentence about one never holds its token."""
+        shown = shortly(url.partition("#")[0] if isinstance(url, str) else url)
+        wanted = f"the address must look like http://127.0.0.1:8765/#token=..., got {shown}."
+        if not isinstance(url, str):
+            raise InputError(wanted)
+        try:
+            parts = urlsplit(url.strip())
+            port = parts.port
+        except ValueError:
+            raise InputError(wanted) from None
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InputError(wanted)
+        base, _, name = parts.path.partition(STUDIES)
+        after = parse_qs(parts.fragment)
+        said = unquote(name.split("/")[0]) or after.get("study", [""])[0]
+        secure = parts.scheme == "https"
+        port = port or (443 if secure else 80)
+        token = after.get("token", [""])[0] or None
+        return cls(secure, parts.hostname, port, base.rstrip("/"), token, said or None)
+
+
+class RemoteStudy:
+    """A study on a server, with the verbs of `recoup.Study`. Threads may share it.
+
+    Every call is made again until it is answered, as `connect(patience=...)` says, and counts once.
+    What the server refuses is an `InputError` with the server's sentence; no answer at all is a
+    `ConnectionError`.
+    """
+
+    def __init__(self, caller: Caller, base: str, name: str) -> None:
+        self.caller, self.name = caller, name
+        self._root = f"{base}{STUDIES}{quote(name, safe='')}"
+        found = self.facts()
+        self.parameters: list[Plain] = found["parameters"]
+        self.names = tuple(row["name"] for row in self.parameters) if found["named"] else ()
+        self.direction: str = found["direction"]
+        self.noun: str = found["noun"]
+        self.uses_context = bool(found.get("uses_context"))
+        words = {row["name"]: row["choices"] for row in self.parameters}
+        self._choices = {name: choices for name, choices in words.items() if choices}
+
+    def __repr__(self) -> str:
+        return f"RemoteStudy({self.name} at {self.caller.where})"
+
+    def __enter__(self) -> "RemoteStudy":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[RemoteTrial]:
+        return iter(self.trials())
+
+    def close(self) -> None:
+        """Closes the connection; the study stays as it is."""
+        self.caller.close()
+
+    # -- ask and tell --
+
+    def ask(
+        self,
+        n: int | None = None,
+        *,
+        at: object = None,
+        lease: float | None = LEASE,
+        worker: str | None = None,
+    ) -> list[RemoteTrial]:
+        """`n` trials (1 unless said), lent for `lease` seconds (an hour; None: without end).
+
+        `at="mean"` is the mean policy, a mapping parameters of your own. `worker` is who asks, for
+        people to read.
+        """
+        body = {"lease": lease, "worker": worker, "at": at if at is None else self._at(at)}
+        if n is not None:
+            body["n"] = check_count("n", n)
+        return [self._trial(row) for row in self._post("ask", body)["trials"]]
+
+    def tell(
+        self,
+        id: int | Sequence[int],
+        value: Given = None,
+        *,
+        values: Sequence[float] | None = None,
+        failed: str | None = None,
+        also: Given = None,
+        context: Given = None,
+    ) -> Receipt:
+        """What came of a trial: a return, several of its episodes, or why it failed.
+
+        With a list of ids and one of returns, all of them or, if one is refused, none.
+        """
+        if isinstance(id, (list, tuple, np.ndarray)):
+            return self._tell_all(list(id), value, also, context)
+        body = _result(value, values=values, failed=failed, also=also, context=context)
+        found = self._post(f"trials/{_number_of(id)}/tell", body)
+        trial = self._trial(found["trial"])
+        return Receipt(trial, found["until_move"], found["slip"], found["later"])
+
+    def _tell_all(self, ids: list[int], value: Given, also: Given, context: Given) -> Receipt:
+        n = len(ids)
+        listed = [[None] * n if x is None else list(x) for x in (value, also, context)]
+        if any(len(x) != n for x in listed):
+            raise InputError("several trials are told with a list of ids and one of returns.")
+        rows = [
+            {"id": _number_of(id), **_result(x, also=a, context=c)}
+            for id, x, a, c in zip(ids, *listed, strict=True)
+        ]
+        found = self._post("tell", rows)
+        return Receipt(None, found["until_move"], found.get("slip"), bool(found.get("later")))
+
+    def enqueue(self, theta: Given, note: str | None = None) -> None:
+        """Puts parameters of your own, by name or in order, in line for the next `ask`."""
+        self._post("enqueue", {"params": self._by_name("theta", theta), "note": note})
+
+    def cancel(self, id: int, why: str | None = None) -> Answer:
+        """Says that a trial will not be rolled out."""
+        return Answer(self._post(f"trials/{_number_of(id)}/cancel", {"why": why}) or {})
+
+    def renew(self, id: int, seconds: float = LEASE) -> None:
+        """Keeps a trial for so many seconds from now; 0 gives it back."""
+        self._post(f"trials/{_number_of(id)}/lease", {"seconds": seconds})
+
+    def amend(
+        self,
+        id: int,
+        value: Given = None,
+        *,
+        drop: str | None = None,
+        why: str | None = None,
+        dry_run: bool = False,
+        **result: Given,
+    ) -> Answer:
+        """Puts a result right; `changes` says what changed, or with `dry_run` what would.
+
+        `result` is `values`, `failed`, `also` or `context`, as `tell` takes them.
+        """
+        body = _given(drop=drop, why=why)
+        body |= _result(value, **result) | {"dry_run": dry_run}
+        return Answer(self._post(f"trials/{_number_of(id)}/amend", body))
+
+    def note(self, text: str, trial: int | None = None) -> None:
+        """Writes down something about the study, or about one of its trials."""
+        self._post("note", {"text": text, "trial": trial})
+
+    def pause(self) -> None:
+        """Nobody is given trials until `resume`: `ask` says since when."""
+        self._post("pause", {})
+
+    def resume(self) -> None:
+        """Trials are given again."""
+        self._post("resume", {})
+
+    # -- what is known --
+
+    def facts(self) -> Plain:
+        """The study in short: parameters, counts, results until the next move, mean and spread."""
+        found: Plain = self.caller.get(self._root)
+        return found
+
+    @property
+    def title(self) -> str | None:
+        """What the study is called; another may be given at any time."""
+        return self.facts()["title"]
+
+    @title.setter
+    def title(self, text: str | None) -> None:
+        self._post("title", {"title": text or ""}, "PUT")
+
+    @property
+    def batch(self) -> int:
+        """How many results the next move waits for."""
+        return int(self.facts()["batch"])
+
+    def until_move(self) -> int:
+        """How many results are missing until the distribution moves again."""
+        return int(self.facts()["until_move"])
+
+    def counts(self) -> dict[str, int]:
+        """How many trials are pending, ok and failed."""
+        found = self.facts()["counts"]
+        return {key: found[key] for key in ("pending", "ok", "failed")}
+
+    @property
+    def mean_policy(self) -> Plain | np.ndarray:
+        """The parameters to deploy, by name; an array `[D]` where they have none."""
+        found: Plain = self.facts()["mean"]
+        return found if self.names else np.array(list(found.values()), float)
+
+    def trials(self) -> list[RemoteTrial]:
+        """All trials by number, with what came of them."""
+        found: list[RemoteTrial] = []
+        after: int | None = 0
+        while after is not None:
+            page = self.caller.get(f"{self._root}/trials", after=after, limit=PAGE_OF_TRIALS)
+            found += [self._trial(row) for row in page["trials"]]
+            after = page["next"]
+        return found
+
+    def waiting(self) -> list[Answer]:
+        """The trials that wait for a result: since when, who has them, how long leases run."""
+        return [Answer(row) for row in self.caller.get(f"{self._root}/waiting")["trials"]]
+
+    def snapshot(self) -> Plain:
+        """Everything one may say about the study, as `Study.snapshot().plain()`."""
+        found: Plain = self.caller.get(f"{self._root}/snapshot")
+        return found
+
+    def evaluate(self, mean: Given = None, std: Given = None) -> Answer:
+        """The expected return of a candidate distribution (the newest unless given), no rollout."""
+        body = {"mean": self._by_name("mean", mean), "std": self._by_name("std", std)}
+        return Answer(self._post("evaluate", body))
+
+    def predict(self, params: Given) -> Answer:
+        """The expected return of parameters that need not have been tried, no rollout."""
+        return Answer(self._post("predict", {"params": self._by_name("params", params)}))
+
+    def recommend(self, *, worth: float | None = None, budget: int | None = None) -> Answer:
+        """The parameters to deploy, what they are worth, and whether to go on; no rollout."""
+        return Answer(self._post("recommend", {"worth": worth, "budget": budget}))
+
+    def changes(self, since: object, wait: float = 30.0) -> Plain:
+        """Waits until the study is another than in version `since`, at most `wait` seconds."""
+        found: Plain = self.caller.get(f"{self._root}/changes", since=since, wait=wait)
+        return found
+
+    # -- between here and there --
+
+    def _post(self, path: str, body: object, verb: str = "POST") -> Given:
+        return self.caller.post(f"{self._root}/{path}", body, verb)
+
+    def _trial(self, row: Plain) -> RemoteTrial:
+        """A trial as the server writes it."""
+        values = list(row["params"].values())
+        kept = {key: row[key] for key in KEPT if row.get(key) is not None}
+        std = None if row.get("std") is None else np.array(row["std"], float)
+        named = dict(row["params"]) if self.names else {}
+        return RemoteTrial(params=named, values=values, std=std, choices=self._choices, **kept)
+
+    def _at(self, at: Given) -> object:
+        return at if isinstance(at, str) else self._by_name("at", at)
+
+    def _by_name(self, what: str, given: Given) -> Plain | None:
+        """Values by name, as the server takes them; given so, in order, or one for all."""
+        if given is None or isinstance(given, Mapping):
+            return None if given is None else {str(k): _value(what, x) for k, x in given.items()}
+        names = [row["name"] for row in self.parameters]
+        one = isinstance(given, (int, float, np.generic))
+        listed = [given] * len(names) if one else list(np.asarray(given, object).ravel())
+        if len(listed) != len(names):
+            raise InputError(
+                f"{what} must hold {len(names)} values, one each of {', '.join(names)}; got "
+                f"{len(listed)}."
+            )
+        return {name: _value(what, x) for name, x in zip(names, listed, strict=True)}
+
+
+def _value(what: str, given: Given) -> float | int | str:
+    """A value of a parameter as JSON takes it."""
+    if isinstance(given, str):
+        return given
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+        return int(given)
+    return check_number(what, given)
+
+
+def _result(value: Given = None, **more: Given) -> Plain:
+    """What came of a trial as the server takes it, which checks it."""
+    body: Plain = {} if value is None else {"return": _value("a return", value)}
+    for key, given in more.items():
+        if key not in TOLD:
+            raise InputError(f"there is no {key!r} to tell: {', '.join(TOLD)}.")
+        if given is None or key == "failed":
+            body |= _given(failed=given)
+        elif isinstance(given, Mapping):
+            body[key] = {k: None if x is None else _value(str(k), x) for k, x in given.items()}
+        else:
+            body[TOLD[key]] = [_value(TOLD[key], x) for x in given]
+    return body
+
+
+def _given(**fields: Given) -> Plain:
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _number_of(id: object) -> int:
+    return check_count("the id of a trial", id)

@@ -1,0 +1,72 @@
+"""What a served study gives: trials, receipts of results, and answers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from recoup.core.types import Given, Plain
+
+
+@dataclass(frozen=True)
+class RemoteTrial:
+    """A trial of a served study: what to roll out, and, once that is told, what came of it."""
+
+    id: int
+    seed: int
+    params: Plain  # by name, in the user's units; empty where the study has no names
+    values: list[float | str]  # the same in order
+    kind: str = "drawn"
+    status: str = "pending"  # ok, failed or cancelled later
+    value: float | None = None  # its return, or its cost
+    stderr: float | None = None  # of several episodes
+    episodes: int | None = None
+    failed: str | None = None  # why
+    note: str | None = None
+    also: Plain = field(default_factory=dict)  # numbers told beside the return
+    context: Plain = field(default_factory=dict)
+    proposal: int | None = None  # the distribution that drew it
+    worker: str | None = None  # who has it
+    asked_at: object = None
+    told_at: object = None
+    lease_until: object = None
+    std: np.ndarray | None = None  # of actions, where the method explores in them
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)  # parameters that are words
+
+    @property
+    def theta(self) -> np.ndarray:
+        """The parameters as an array `[P]`; of a choice its place, from 0."""
+        both = zip(self.params or range(len(self.values)), self.values, strict=True)
+        numbers = [
+            list(self.choices[name]).index(str(x)) if name in self.choices else x
+            for name, x in ((str(name), x) for name, x in both)
+        ]
+        return np.array(numbers, float)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What the server says of a result that it has kept."""
+
+    trial: RemoteTrial | None  # None: several were told
+    until_move: int  # results until the distribution moves
+    slip: str | None  # why the result looks like a slip of the keyboard, if it does
+    later: bool  # whether another result of the trial came first, and this one does not count
+
+
+class Answer(Plain):
+    """What the server found, by key or as attributes; None is what is not known."""
+
+    def __getattr__(self, name: str) -> Given:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"the answer has no {name!r}: {', '.join(self)}") from None
+
+    def __str__(self) -> str:
+        return str(self.get("words") or self.get("sentence") or dict(self))
+
+
+KEPT = tuple(
+    set(RemoteTrial.__dataclass_fields__) - {"params", "values", "std", "choices"}
+)  # fields of a trial that are as the server writes them
