@@ -94,8 +94,8 @@ class TestRefusals:
         assert (tmp_path / "other.db").read_bytes() == before
 
     def test_other_formats(self, path):
-        execute(path, "PRAGMA user_version = 9")
-        with pytest.raises(ValueError, match=r"a newer recoup \(format 9, this one reads 8\)"):
+        execute(path, "PRAGMA user_version = 10")
+        with pytest.raises(ValueError, match=r"a newer recoup \(format 10, this one reads 9\)"):
             Store.open(path)
         execute(path, "PRAGMA user_version = 0")
         with pytest.raises(ValueError, match=r"damaged \(it says to be of format 0"):

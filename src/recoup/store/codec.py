@@ -5,6 +5,7 @@ change is put right before it is written, for the checksum is of what comes back
 turns 3 into 3.0 and -0.0 into 0.0, and keeps NULL in place of NaN.
 """
 
+import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable
@@ -25,6 +26,7 @@ from recoup.store.rows import (
     Move,
     Proposal,
     Queued,
+    Request,
     Result,
     Test,
     Told,
@@ -91,6 +93,21 @@ def of_test(row: Test) -> Record:
 def of_lease(row: Lease) -> Record:
     """The record of a lease."""
     return int(row.id), _real(row.until), int(row.times)
+
+
+def number_of(key: str) -> int:
+    """The id of the row of a request: a number that two keys do not share."""
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8]) >> 1
+
+
+def of_request(row: Request, now: float = 0.0) -> Record:
+    """The record of a request, which came `now` unless it says when."""
+    return number_of(row.key), row.key, row.body, json.dumps(row.trials), _real(row.at or now)
+
+
+def of_worker(number: int, name: str) -> Record:
+    """The record of whom a trial was handed out to."""
+    return int(number), name
 
 
 def of_also(number: int, also: dict[str, float]) -> Record:
@@ -182,6 +199,21 @@ def lease_of(record: Record) -> Lease:
     return Lease(number, until, times)
 
 
+def request_of(record: Record) -> Request:
+    """The request of a record."""
+    number, key, body, trials, at = record
+    listed = json.loads(trials)
+    if number != number_of(key) or not all(type(n) is int for n in listed):
+        raise ValueError("a request that makes no sense")
+    return Request(key, body, listed, at)
+
+
+def worker_of(record: Record) -> tuple[int, str]:
+    """The trial of a record, and the name of whom it was handed out to."""
+    number, name = record
+    return number, str(name)
+
+
 def also_of(record: Record) -> tuple[int, dict[str, float]]:
     """The trial of a record, and the numbers told beside its return."""
     number, content = record
@@ -222,6 +254,8 @@ def contents_of(rows: dict[str, dict[int, Record]]) -> Contents:
         mixture=_made(rows["mixture"], densities_of),
         tests=_made(rows["tests"], test_of),
         leases=_made(rows["leases"], lease_of),
+        requests=_made(rows["requests"], request_of),
+        workers=dict(_made(rows["workers"], worker_of).values()),
     )
 
 
@@ -231,6 +265,8 @@ def records_of(rows: Contents) -> dict[str, Iterable[Record]]:
     A table that is made when it is first needed is left out where it would be empty.
     """
     later = {"leases": [of_lease(row) for row in rows.leases.values()]}
+    later["requests"] = [of_request(row) for row in rows.requests.values()]
+    later["workers"] = [of_worker(*item) for item in rows.workers.items()]
     later["also"] = [of_also(n, x.told.also) for n, x in rows.told.items() if x.told.also]
     return {
         "proposals": map(of_proposal, rows.proposals.values()),

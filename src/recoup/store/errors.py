@@ -33,6 +33,19 @@ class NoRoom(InputError):
         self.what = what
 
 
+class Locked(InputError):
+    """Another process is writing to the file, for longer than one waits."""
+
+
+class ToldBefore(InputError):
+    """Another result was told of a trial before, which stays."""
+
+    def __init__(self, sentence: str, number: int, before: Told, told: Told) -> None:
+        """With both results."""
+        super().__init__(sentence)
+        self.number, self.before, self.told = number, before, told
+
+
 class Exists(InputError):
     """There is a file where a new one was to be made."""
 
@@ -47,7 +60,9 @@ def sqlite_errors(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as wrong:
         if what := _no_room(path, wrong):
             raise NoRoom(what) from None
-        raise InputError(_sentence(path, str(wrong))) from None
+        words = str(wrong)
+        kind = Locked if "locked" in words or "busy" in words else InputError
+        raise kind(_sentence(path, words)) from None
 
 
 @contextmanager
@@ -96,9 +111,13 @@ def check_again(number: int, before: Told, told: Told) -> None:
     """Accepts what is told again, refuses what differs from it."""
     if same(before, told):
         return
-    raise InputError(
-        f"trial {number} was told {_in_words(before)} before, and now {_in_words(told, before)}: "
-        "it stays as it was (`amend` puts it right)."
+    said = _in_words(before), _in_words(told, before)
+    raise ToldBefore(
+        f"trial {number} was told {said[0]} before, and now {said[1]}: it stays as it was (`amend` "
+        "puts it right).",
+        number,
+        before,
+        told,
     )
 
 

@@ -128,6 +128,8 @@ def _contents(old: Old) -> Contents:
         mixture=old.read("mixture", densities_of),
         tests=tests,
         leases={},
+        requests={},
+        workers={},
     )
 
 

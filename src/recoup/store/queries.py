@@ -31,6 +31,7 @@ from recoup.store.rows import (
     Move,
     Proposal,
     Queued,
+    Request,
     Result,
     Test,
 )
@@ -284,6 +285,15 @@ class Queries:
         """Leases by trial, of `ids` if said; a trial that was asked for without one is left out."""
         return {row.id: row for row in self._by_id("leases", codec.lease_of, ids)}
 
+    def request(self, key: str) -> Request | None:
+        """The request that came with a key, if one did."""
+        where, values = "WHERE id = ?", (codec.number_of(key),)
+        return next(iter(self._file.read("requests", codec.request_of, where, values)), None)
+
+    def workers(self, ids: Iterable[int] | None = None) -> dict[int, str]:
+        """To whom trials were handed out last, of `ids` if said; those that nobody named, not."""
+        return dict(self._by_id("workers", codec.worker_of, ids))
+
     def overdue(self, now: float, n: int = -1) -> list[Asked]:
         """Trials without a result whose lease has run out, by number; at most `n` if said."""
         where = f"WHERE until <= ? AND {WAITING} ORDER BY id LIMIT ?"
@@ -298,6 +308,19 @@ class Queries:
     def tests(self) -> list[Test]:
         """What fresh episodes said, by move."""
         return self._file.read("tests", codec.test_of, "ORDER BY id")
+
+    # -- what a server needs --
+
+    def changes(self) -> int:
+        """A number that is another once another connection has written to the file."""
+        return int(self._file.rows("PRAGMA data_version")[0][0])
+
+    def returns_near(self, number: int, n: int) -> dict[int, float]:
+        """The finite returns of at most `n` trials on either side of one, and its own, by trial."""
+        before = 'SELECT id, "return" FROM told WHERE status = ? AND id <= ? ORDER BY id DESC LIMIT ?'
+        after = 'SELECT id, "return" FROM told WHERE status = ? AND id > ? ORDER BY id LIMIT ?'
+        rows = self._file.rows(before, (OK, int(number), int(n) + 1))[::-1]
+        return dict(rows + self._file.rows(after, (OK, int(number), int(n))))
 
     # -- small parts --
 

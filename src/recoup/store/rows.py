@@ -16,6 +16,7 @@ AMENDED = "amended"  # the event of a result that was put right
 DROP = "dropped"  # in that event: whether the result counts for nothing now
 CONTEXT = "context."  # what the names of numbers begin with that were known before their trial
 DROPPED = "dropped: "  # what the note of such a result begins with
+PAUSED, RESUMED = "paused", "resumed"  # the events of a study that gives out no trials meanwhile
 TOLD_LATER = "told_later"  # the event of a result that came after the first, which counts
 NOTED, TITLED, ENQUEUED = "note", "title", "enqueued"  # other events, of what people write down
 
@@ -67,6 +68,15 @@ class Lease(NamedTuple):
     id: int  # of the trial
     until: float | None  # seconds since 1970; None: it is not handed out again
     times: int = 1  # how often it was handed out
+
+
+class Request(NamedTuple):
+    """A request for trials, by the key of whoever may send it once more."""
+
+    key: str
+    body: str  # what was asked for
+    trials: list[int]  # that it was given
+    at: float = 0.0  # 0: when it is written
 
 
 class Told(NamedTuple):
@@ -181,6 +191,8 @@ class Contents(NamedTuple):
     mixture: dict[int, np.ndarray]
     tests: dict[int, Test]
     leases: dict[int, Lease]
+    requests: dict[int, Request]
+    workers: dict[int, str]  # names, by trial
 
 
 def same(one: Told, other: Told) -> bool:

@@ -23,7 +23,8 @@ EXTENDED, COSTS, CHOICES = 3, 4, 5  # likewise: with leases or earlier bounds; o
 BESIDE = 6  # likewise: with numbers told beside returns, and limits on them
 BOUNDED = 7  # likewise: whose batch grows, or whose steps know of bounds
 KNOWN_BEFORE = 8  # likewise: with contexts, which moves take off of returns
-NEWEST = KNOWN_BEFORE  # that this recoup reads
+KEYED = 9  # likewise: with requests that may come twice, or names of workers
+NEWEST = KEYED  # that this recoup reads
 
 TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` after
     "counters": (  # one row, the only one that changes; first in the file
@@ -75,8 +76,15 @@ TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `
         "times INTEGER",  # how often it was handed out
     ),
     "also": ("content TEXT",),  # by trial: numbers told beside its return, by name
+    "requests": (  # by a number of its key: what was asked for, so that it is not given twice
+        "key TEXT",
+        "body TEXT",
+        "trials TEXT",  # that it was given
+        "at REAL",
+    ),
+    "workers": ("name TEXT",),  # by trial: to whom it was handed out last
 }
-LATER = {"leases": EXTENDED, "also": BESIDE}  # made when they are first needed, by their formats:
+LATER = {"leases": EXTENDED, "also": BESIDE, "requests": KEYED, "workers": KEYED}  # made when they are first needed, by their formats:
 # a file without them is whole
 EXTRAS = (
     "CREATE UNIQUE INDEX told_in_order ON told (counted)",

@@ -29,6 +29,7 @@ from recoup.store.rows import (
     Move,
     Proposal,
     Queued,
+    Request,
     Result,
     Test,
     Told,
@@ -181,6 +182,16 @@ class Writes(States):
         self._counters()
         number, then = self._file.last_id("events") + 1, time.time() if at is None else at
         self._file.insert("events", [codec.of_event(Event(number, kind, content, then))])
+
+    def add_request(self, row: Request) -> None:
+        """Writes what was given to whoever may ask for it once more."""
+        self._counters()
+        self._file.insert("requests", [codec.of_request(row, time.time())])
+
+    def hand_to(self, ids: Iterable[int], worker: str) -> None:
+        """Writes to whom trials are handed out."""
+        self._counters()
+        self._file.insert("workers", [codec.of_worker(number, worker) for number in ids], OVER)
 
     def add_test(self, test: Test) -> None:
         """Writes what fresh episodes said after a move."""

@@ -3,7 +3,7 @@
 Longer than others: every door of a study stands here; what is behind them stands elsewhere.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ from recoup.study.exchange.samples import import_samples, samples_given
 from recoup.study.exchange.tables import export
 from recoup.study.exchange.unseen_choices import places_given
 from recoup.study.moves.first import first_proposal
-from recoup.study.moves.settling import MoveMaker
+from recoup.study.moves.settling import Job, MoveMaker, at_once
 from recoup.study.reader.batches import check_not_given
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.records import Named, Trial, TrialResult
@@ -276,6 +276,14 @@ class Study:
         rows = zip(several, *each, strict=True)
         results = [self.result(**{key: v, "also": a, "context": c}) for v, a, c in rows]
         return self.tell_all(list(zip(id, results, strict=True)))
+
+    def settle(self, writing: Callable[[Job], bool] = at_once) -> None:
+        """Makes the moves that results allow which were told without them (`trials.leases.tell`).
+
+        `writing` does what writes a move: by another thread, where one alone writes to the file.
+        """
+        self._mover.writing = writing
+        self._mover.settle()
 
     def result(self, value: Given = None, **how: Given) -> Told:
         """A result, checked, as `tell_all` takes it."""

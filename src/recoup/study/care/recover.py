@@ -233,7 +233,10 @@ def _usable(rows: Contents, settings: Plain) -> Contents:
     moves = {n: move for n, move in rows.moves.items() if move.proposal in rows.proposals}
     trajectories = {n: rows_ for n, rows_ in rows.trajectories.items() if n in told}
     leases = {n: lease for n, lease in rows.leases.items() if n in asked}
-    return kept._replace(told=told, moves=moves, trajectories=trajectories, leases=leases)
+    workers = {n: name for n, name in rows.workers.items() if n in asked}
+    requests = {n: row for n, row in rows.requests.items() if all(i in asked for i in row.trials)}
+    beside = {"leases": leases, "workers": workers, "requests": requests}
+    return kept._replace(told=told, moves=moves, trajectories=trajectories, **beside)
 
 
 def _has_all(rows: Contents, settings: Plain, result: Result) -> bool:

@@ -18,7 +18,7 @@ dropped then, and a move that was being made of them is made anew.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,14 @@ if TYPE_CHECKING:
 
 
 MOVE_WAIT = 2.0  # seconds, at most, for another process or thread that makes a move
+
+
+Job = Callable[[], bool]
+
+
+def at_once(job: Job) -> bool:
+    """What a job gives, done by the thread that asks for it."""
+    return job()
 
 
 class KeptResults:
@@ -83,6 +91,7 @@ class MoveMaker:
         self._moves, self._looks = KeptResults(opened), KeptResults(opened)
         self._another: int | None = None  # the move that what was given did not make; 0: none
         self._warned = False
+        self.writing: Callable[[Job], bool] = at_once  # what does the part that writes a move
 
     def catch_up(self) -> None:
         """Makes the moves that a stop has left due, as a study is opened; never fails.
@@ -191,7 +200,7 @@ class MoveMaker:
         how = (self.opened.method, self.opened.discount)
         made = make_move(*how, ledger, upto, before.counted, start)
         made.info["late"] = late
-        if not self._write(before, upto, new, ledger, made, amended):
+        if not self.writing(lambda: self._write(before, upto, new, ledger, made, amended)):
             self._move()  # of results that were amended meanwhile
 
     def _write(

@@ -51,6 +51,16 @@ def ask(opened: Opened, n: int, at: str | None, lease: float | None = None) -> l
     return again + new
 
 
+def ask_own(opened: Opened, theta: np.ndarray, lease: float | None = None) -> Asked:
+    """A trial of one's own choice at a latent theta, on disk: what waits in line stays there."""
+    with opened.store.writing():
+        number = opened.store.counters().last + 1
+        new = Asked(number, OWN, None, theta, episode_seed(_seed(opened), number))
+        opened.store.add_trials([new])
+        lend(opened.store, [new], lease)
+    return new
+
+
 def enqueue(store: Storage, theta: np.ndarray, note: str | None) -> None:
     """Puts a latent theta in line; inside `writing()`."""
     store.enqueue(theta, note)

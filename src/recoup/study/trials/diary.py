@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from recoup.checks import InputError, check_text, printable
 from recoup.store.protocol import Storage
-from recoup.store.rows import CANCELLED, NOTED, TITLED, Event
+from recoup.store.rows import CANCELLED, NOTED, PAUSED, RESUMED, TITLED, Event
 from recoup.study.trials.results import in_words
 
 LONGEST_TITLE = 200  # characters
@@ -93,6 +93,20 @@ def write_note(store: Storage, text: str, trial: int | None = None) -> None:
     if trial is not None:
         check_asked(store, trial)
     store.note(NOTED, {TRIAL: trial, TEXT: text.strip()})
+
+
+def paused_since(store: Storage) -> float | None:
+    """Since when a study gives out no trials; None where it does. A server goes by it."""
+    paused, resumed = store.events(PAUSED), store.events(RESUMED)
+    if not paused or (resumed and resumed[-1].id > paused[-1].id):
+        return None
+    return paused[-1].at
+
+
+def pause(store: Storage, paused: bool) -> None:
+    """Writes that a study gives out no trials, or does again. Inside `writing()`."""
+    if (paused_since(store) is not None) != paused:
+        store.note(PAUSED if paused else RESUMED, {})
 
 
 def copy_writing(store: Storage, new: Storage) -> None:
