@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from recoup.checks import InputError
 from recoup.store.count import Count
-from recoup.store.errors import BUSY, NoRoom, sqlite_errors
+from recoup.store.errors import BUSY, Damaged, NoRoom, sqlite_errors
 from recoup.store.holding import held, let_go
 from recoup.store.place import COUNT, LOG, address, beside, is_at
 from recoup.store.rows import CREATED, RECOVERED
@@ -113,7 +113,7 @@ class Link:
     def check_there(self) -> None:
         """Raises where another file lies in the place of this one, or none: who would find it?"""
         if self._place and self._known is not None and not is_at(self._place, self._known):
-            raise InputError(
+            raise Damaged(
                 f"{self._path} was moved or removed since it was opened, or another file lies in "
                 "the place of it: nothing was written. Put it back, or open the study anew."
             )

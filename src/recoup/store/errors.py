@@ -15,6 +15,7 @@ WRITING = {  # SQLite's codes of what went wrong when it wrote, where the file i
     sqlite3.SQLITE_IOERR_SHMSIZE,
     sqlite3.SQLITE_IOERR_TRUNCATE,
 }
+IN_USE, FOREIGN_FILE = ("locked", "busy"), "not a database"  # in what SQLite says
 DAMAGE = ("malformed", "disk image", "no such", "disk I/O", "decode")  # in what SQLite says
 
 
@@ -31,6 +32,10 @@ class NoRoom(InputError):
         """With `what` is the matter, and what follows."""
         super().__init__(f"{what}: {then}")
         self.what = what
+
+
+class Damaged(InputError):
+    """The file is not as it was written, is another program's, or is not there any more."""
 
 
 class Locked(InputError):
@@ -61,7 +66,8 @@ def sqlite_errors(path: Path) -> Iterator[None]:
         if what := _no_room(path, wrong):
             raise NoRoom(what) from None
         words = str(wrong)
-        kind = Locked if "locked" in words or "busy" in words else InputError
+        kind = Locked if any(word in words for word in IN_USE) else InputError
+        kind = Damaged if any(word in words for word in (*DAMAGE, FOREIGN_FILE)) else kind
         raise kind(_sentence(path, words)) from None
 
 
@@ -80,11 +86,11 @@ def sensible(path: Path | str, damaged: Callable[[], bool] = lambda: True) -> It
         if os.environ.get("RECOUP_TRACEBACK") or not damaged():
             raise
         reason = f"{type(wrong).__name__}: {wrong}".partition("\n")[0]
-        raise InputError(damage(path, reason)) from None
+        raise Damaged(damage(path, reason)) from None
     except (AssertionError, MemoryError, RecursionError) as wrong:
         if os.environ.get("RECOUP_TRACEBACK") or not damaged():
             raise
-        raise InputError(damage(path, type(wrong).__name__)) from None
+        raise Damaged(damage(path, type(wrong).__name__)) from None
 
 
 def damage(path: Path | str, reason: str) -> str:
@@ -134,9 +140,9 @@ def _no_room(path: Path, wrong: sqlite3.DatabaseError) -> str:
 
 
 def _sentence(path: Path, reason: str) -> str:
-    if "locked" in reason or "busy" in reason:
+    if any(word in reason for word in IN_USE):
         return f"{path} is being written by another process for over {BUSY:.0f} s: try again."
-    if "not a database" in reason:
+    if FOREIGN_FILE in reason:
         return f"{path} is not a study file (not SQLite)."
     if "readonly" in reason or "read-only" in reason:
         return read_only(path)

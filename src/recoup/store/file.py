@@ -31,7 +31,7 @@ from recoup.store.connecting import (
     keep_log,
 )
 from recoup.store.count import Count, Counting, count_beside
-from recoup.store.errors import NoRoom, damage, opened_to_read, sensible, sqlite_errors
+from recoup.store.errors import Damaged, NoRoom, damage, opened_to_read, sensible, sqlite_errors
 from recoup.store.names import check_names, why_only_read
 from recoup.store.place import (
     LOG,
@@ -246,7 +246,7 @@ class StudyFile:
         """What `make` makes of one row of a table, which must be there."""
         found = self.read(table, make, where, values)
         if not found:
-            raise InputError(damage(self.path, f"a row of {table} is not there"))
+            raise Damaged(damage(self.path, f"a row of {table} is not there"))
         return found[0]
 
     def insert(self, table: str, rows: Iterable[Sequence[Any]], verb: str = "INSERT") -> None:
@@ -275,7 +275,7 @@ class StudyFile:
         """`row` without its checksum, once that is known to hold."""
         content = row[:-1]
         if checksum(table, content) != row[-1]:
-            raise InputError(damage(self.path, f"row {row[0]} of {table} is not as written"))
+            raise Damaged(damage(self.path, f"row {row[0]} of {table} is not as written"))
         return content
 
     def _make_tables(self) -> None:
@@ -367,7 +367,7 @@ def format_of(path: Path, connection: sqlite3.Connection) -> int:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION:
-        raise InputError(f"{path} is a SQLite file of another program, not a study.")
+        raise Damaged(f"{path} is a SQLite file of another program, not a study.")
     if version > NEWEST:
         raise InputError(
             f"{path} was written by a newer recoup (format {version}, this one reads "
@@ -391,4 +391,4 @@ def _check_format(path: Path, version: int) -> None:
             "carries it over to a new file."
         )
     if not VERSION <= version <= NEWEST:
-        raise InputError(damage(path, f"it says to be of format {version}, which there is none of"))
+        raise Damaged(damage(path, f"it says to be of format {version}, which there is none of"))

@@ -11,9 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from recoup.checks import InputError
 from recoup.store import codec
-from recoup.store.errors import damage
+from recoup.store.errors import Damaged, damage
 from recoup.store.file import StudyFile
 from recoup.store.place import MEMORY
 from recoup.store.rows import (
@@ -94,7 +93,7 @@ class Queries:
         wanted = None if ids is None else set(ids)
         found = {row.id: row for row in self._by_id("proposals", codec.proposal_of, wanted)}
         if wanted is not None and len(found) < len(wanted):
-            raise InputError(damage(self.where, "rows of proposals are not there"))
+            raise Damaged(damage(self.where, "rows of proposals are not there"))
         return found
 
     def moves(self) -> list[Move]:
@@ -218,7 +217,7 @@ class Queries:
         for (number,) in (row for row in rows if row[0] not in without):
             trials, result = self.asked([number]), self.results([number]).get(number)
             if not trials or result is None or result.told.value is None:
-                raise InputError(damage(self.where, "rows of trials are not there"))
+                raise Damaged(damage(self.where, "rows of trials are not there"))
             return trials[0], result.told.value
         return None
 
@@ -317,7 +316,9 @@ class Queries:
 
     def returns_near(self, number: int, n: int) -> dict[int, float]:
         """The finite returns of at most `n` trials on either side of one, and its own, by trial."""
-        before = 'SELECT id, "return" FROM told WHERE status = ? AND id <= ? ORDER BY id DESC LIMIT ?'
+        before = (
+            'SELECT id, "return" FROM told WHERE status = ? AND id <= ? ORDER BY id DESC LIMIT ?'
+        )
         after = 'SELECT id, "return" FROM told WHERE status = ? AND id > ? ORDER BY id LIMIT ?'
         rows = self._file.rows(before, (OK, int(number), int(n) + 1))[::-1]
         return dict(rows + self._file.rows(after, (OK, int(number), int(n))))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.store.errors import damage
+from recoup.store.errors import Damaged, damage
 from recoup.store.rows import Leaf, Memory
 
 APPLICATION = 0x5265636F  # "Reco": told to SQLite, so that a foreign file is known as such
@@ -84,7 +84,12 @@ TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `
     ),
     "workers": ("name TEXT",),  # by trial: to whom it was handed out last
 }
-LATER = {"leases": EXTENDED, "also": BESIDE, "requests": KEYED, "workers": KEYED}  # made when they are first needed, by their formats:
+LATER = {
+    "leases": EXTENDED,
+    "also": BESIDE,
+    "requests": KEYED,
+    "workers": KEYED,
+}  # made when they are first needed, by their formats:
 # a file without them is whole
 EXTRAS = (
     "CREATE UNIQUE INDEX told_in_order ON told (counted)",
@@ -194,7 +199,7 @@ def check_schema(path: Path, connection: sqlite3.Connection, ours: dict[str, str
         )
     lost = sorted(ours.keys() - found.keys() - set(LATER))
     if lost:
-        raise InputError(damage(path, f"{lost[0]} is not there"))
+        raise Damaged(damage(path, f"{lost[0]} is not there"))
 
 
 def _of_sqlite(name: str) -> bool:

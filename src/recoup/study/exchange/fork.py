@@ -9,7 +9,7 @@ from recoup.checks import InputError, check_mapping, check_start
 from recoup.core.movers import is_mover
 from recoup.core.types import Plain, Settings
 from recoup.engine.methods import Method, family_name, known_method, settings_of
-from recoup.store.errors import damage
+from recoup.store.errors import Damaged, damage
 from recoup.store.protocol import Storage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
 from recoup.store.store import Store
@@ -337,7 +337,7 @@ def _family(study: Opened, proposal: Proposal, change: Change | None) -> str:
     """The name of a proposal's family in the fork: under which bounds it is Gaussian."""
     name, _, _ = proposal.family.partition(":")
     if name != study.family or chart_of(proposal.family) > len(study.charts):
-        raise InputError(damage(study.where, f"a distribution of {proposal.family[:40]!r}"))
+        raise Damaged(damage(study.where, f"a distribution of {proposal.family[:40]!r}"))
     if change is None or change.keeps_bounds or chart_of(proposal.family):
         return proposal.family
     return charted(proposal.family, len(study.charts) + 1)

@@ -22,8 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from recoup.checks import InputError
-from recoup.store.errors import NoRoom, damage
+from recoup.store.errors import Damaged, NoRoom, damage
 from recoup.store.places import fills, partner_of
 from recoup.store.protocol import Storage
 from recoup.store.rows import FOREIGN, Made, Move
@@ -229,7 +228,7 @@ class MoveMaker:
             late += ready if proposal != newest else 0
             if new >= batch:
                 return place, new, late
-        raise InputError(damage(self.store.where, "its counters are higher than its rows"))
+        raise Damaged(damage(self.store.where, "its counters are higher than its rows"))
 
     def _results_of(self, number: int, kept: KeptResults | None = None) -> Ledger:
         """What the move after `number` is made of: all results, or those of the last batches.

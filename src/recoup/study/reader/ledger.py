@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError
 from recoup.core.arrays import Dtype
 from recoup.core.types import Given
-from recoup.store.errors import damage
+from recoup.store.errors import Damaged, damage
 from recoup.store.layout import Layout
 from recoup.store.protocol import Storage
 from recoup.store.rows import MIRROR, MOVED, START, Asked
@@ -163,7 +162,7 @@ class Ledger:
         told = self._store.results(ids)
         asked = {trial.id: trial for trial in self._store.asked(ids)}
         if len(told) < len(ids) or len(asked) < len(ids):
-            raise InputError(damage(self._store.where, "rows of trials are not there"))
+            raise Damaged(damage(self._store.where, "rows of trials are not there"))
         in_actions = self._layout.horizon is not None
         trajectories = self._store.trajectories(ids) if in_actions else {}
         drew = dict.fromkeys(_drawn_by(asked[number]) for number in ids)  # in the order of telling
@@ -214,7 +213,7 @@ class Ledger:
             self._imported[slot] = rows[number].origin not in (START, MOVED)
             self._numbers[slot] = number
             if self._charts[slot] > len(self._homes):
-                raise InputError(damage(self._store.where, "a distribution of unknown bounds"))
+                raise Damaged(damage(self._store.where, "a distribution of unknown bounds"))
 
     def _reserve_proposals(self, space: int) -> None:
         self._blocks = _grown(self._blocks, space, self.reference)

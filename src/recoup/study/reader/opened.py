@@ -24,7 +24,7 @@ from recoup.core.families.table import FAMILIES
 from recoup.core.types import Array, Chosen, Given, Plain, Rho, Settings, Value
 from recoup.engine.methods import family_name
 from recoup.engine.parts import GIVEN
-from recoup.store.errors import damage, sensible
+from recoup.store.errors import Damaged, damage, sensible
 from recoup.store.rows import Asked, Memory
 from recoup.store.store import Store
 from recoup.study.reader.batches import batch_after
@@ -180,7 +180,7 @@ class Opened:
     def _check_size(self, numbers: Given) -> None:
         if numbers.shape[-1] != self.block_size:
             words = f"a distribution of {numbers.shape[-1]} numbers, not {self.block_size}"
-            raise InputError(damage(self.where, words))
+            raise Damaged(damage(self.where, words))
 
     def _check_family(self) -> None:
         """Raises where the first distribution is of another family than the settings say."""
@@ -350,7 +350,7 @@ class Opened:
             self._chart_numbers[proposal] = chart_of(self.store.proposal(proposal).family)
         number = self._chart_numbers[proposal]
         if number > len(self.charts):
-            raise InputError(damage(self.where, "a distribution of unknown bounds"))
+            raise Damaged(damage(self.where, "a distribution of unknown bounds"))
         return self.charts[number - 1] if number else self.parameters
 
     def ledger(self, after: int = 0, foreign: bool = True) -> Ledger:
