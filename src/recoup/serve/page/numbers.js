@@ -1,0 +1,69 @@
+/** Numbers as they are read, typed and shown. */
+
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const TWO_WAYS = /\d,\d/;
+
+/** The number that was typed; an Error with a sentence where it is none. */
+export function number(text) {
+  const plain = text.trim().replace(/[\u2212\u2013]/g, "-");
+  if (TWO_WAYS.test(plain)) {
+    throw new Error(`\u201c${brief(plain)}\u201d can be read in two ways: write a point for decimals, and spaces between several.`);
+  }
+  if (!NUMBER.test(plain)) throw new Error(`\u201c${brief(plain)}\u201d is no number.`);
+  const value = Number(plain);
+  if (!Number.isFinite(value)) throw new Error(`\u201c${brief(plain)}\u201d is too large for a number.`);
+  return value;
+}
+
+/** One or several numbers, with spaces, semicolons or line ends between them. */
+export function numbers(text) {
+  const words = text.split(/[\s;]+|,\s+/).filter(Boolean);
+  if (!words.length) throw new Error("Type the number that came of it.");
+  return words.map(number);
+}
+
+function brief(text) {
+  return text.length > 40 ? `${text.slice(0, 40)}\u2026` : text;
+}
+
+/** A value with every digit that it has: to be typed somewhere else. */
+export function exact(value) {
+  return value === null || value === undefined ? "" : String(value);
+}
+
+/** A value to be read: five digits, or more where it is a whole number. */
+export function short(value, digits = 5) {
+  if (typeof value !== "number") return exact(value);
+  if (!Number.isFinite(value)) return "";
+  if (Number.isInteger(value) && Math.abs(value) < 1e15) return String(value);
+  const text = value.toPrecision(digits);
+  const [mantissa, power] = text.split("e");
+  const trimmed = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
+  return power ? `${trimmed}e${power.replace("+", "")}` : trimmed;
+}
+
+/** A whole number with a space between thousands. */
+export function count(value) {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, "\u2009");
+}
+
+export function plural(n, noun) {
+  return `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+}
+
+export function percent(share) {
+  return `${short(100 * share, 2)}\u00a0%`;
+}
+
+/** `9.84 (95 %: 9.2 to 10.5)`, or the number alone where there is no interval. */
+export function between(value, low, high) {
+  const known = typeof low === "number" && typeof high === "number";
+  return known ? `${short(value, 4)} (95\u00a0%: ${short(low, 4)} to ${short(high, 4)})` : short(value, 4);
+}
+
+/** A time that the server gave, in words of this browser's place; never compared with its clock. */
+export function when(at) {
+  if (at === null || at === undefined) return "";
+  const date = new Date(typeof at === "number" ? 1000 * at : at);
+  return Number.isNaN(date.getTime()) ? String(at) : date.toLocaleString();
+}

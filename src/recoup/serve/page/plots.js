@@ -1,0 +1,114 @@
+/** uPlot with this page's colours, sizes and words; drawn again in the other colour scheme. */
+
+import { fill, h } from "./dom.js";
+import { short } from "./numbers.js";
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+/** The colours of the page as they are now. */
+export function colours() {
+  const style = getComputedStyle(document.documentElement);
+  const of = (name) => style.getPropertyValue(`--${name}`).trim();
+  return {
+    ink: of("ink"), soft: of("soft"), line: of("line"), accent: of("accent"), band: of("band"),
+    fails: of("fails"), paper: of("paper"), second: of("second"),
+  };
+}
+
+/** One plot in `host`. `describe(found)` says what is drawn: data, series, names, said. */
+export class Plot {
+  constructor(host, describe, { height = 260, onpick = null } = {}) {
+    this.canvas = h("div.plot", { role: "img" });
+    this.readout = h("p.readout", { "aria-hidden": "true" }, "\u00a0");
+    fill(host, this.canvas, this.readout);
+    this.describe = describe;
+    this.height = height;
+    this.onpick = onpick;
+    this.sizes = new ResizeObserver(() => this.fit());
+    this.sizes.observe(this.canvas);
+    this.redraw = () => this.found && this.draw();
+    dark.addEventListener("change", this.redraw);
+  }
+
+  show(found) {
+    this.found = found;
+    this.draw();
+  }
+
+  draw() {
+    const now = this.describe(this.found);
+    this.now = now;
+    this.canvas.setAttribute("aria-label", now.said);
+    this.made?.destroy();
+    this.made = null;
+    if (!now.data[0].length) return fill(this.canvas, h("p.soft", {}, now.none ?? "Nothing to draw yet."));
+    fill(this.canvas);
+    this.made = new uPlot(this.options(now), now.data, this.canvas);
+    return this.made;
+  }
+
+  options(now) {
+    const { soft, line } = colours();
+    const font = "12px system-ui, sans-serif";
+    const axis = { stroke: soft, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, labelFont: font };
+    const values = (_, splits) => splits.map((value) => (value === null ? "" : short(value, 4)));
+    return {
+      width: this.canvas.clientWidth || 320,
+      height: now.height ?? this.height,
+      series: now.series,
+      bands: now.bands ?? [],
+      scales: { x: { time: false, ...now.x }, y: { ...now.y } },
+      axes: [
+        { ...axis, values, size: 34 },
+        { ...axis, values, size: (plot, found) => Math.max(40, 12 + 7 * Math.max(0, ...(found ?? []).map((text) => text.length))) },
+      ],
+      legend: { show: false },
+      cursor: { drag: { x: true, y: false }, points: { size: 8 }, dataIdx: now.pick },
+      hooks: { ...now.hooks, setCursor: [(plot) => this.read(plot)], ready: [(plot) => this.listen(plot)] },
+    };
+  }
+
+  /** What stands under the cursor, in words under the plot. */
+  read(plot) {
+    const parts = [];
+    for (let i = 0; i < this.now.names.length; i += 1) {
+      const at = plot.cursor.idxs?.[i] ?? plot.cursor.idx;
+      const name = this.now.names[i];
+      const value = at === null || at === undefined ? null : this.now.data[i][at];
+      if (name && value !== null && value !== undefined) parts.push(`${name} ${short(value, 6)}`);
+    }
+    this.readout.textContent = parts.join(" \u00b7 ") || "\u00a0";
+  }
+
+  listen(plot) {
+    if (!this.onpick) return;
+    let at = 0;
+    plot.over.addEventListener("pointerdown", (event) => (at = event.clientX));
+    plot.over.addEventListener("click", (event) => {
+      const index = plot.cursor.idxs?.find((x) => x !== null && x !== undefined) ?? plot.cursor.idx;
+      if (Math.abs(event.clientX - at) < 4 && index !== null && index !== undefined) this.onpick(index, this.now);
+    });
+  }
+
+  fit() {
+    const width = this.canvas.clientWidth;
+    if (this.made && width && width !== this.made.width) this.made.setSize({ width, height: this.made.height });
+  }
+
+  end() {
+    this.sizes.disconnect();
+    dark.removeEventListener("change", this.redraw);
+    this.made?.destroy();
+    this.made = null;
+  }
+}
+
+const RAMP = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
+
+/** The colour of a share from 0 to 1: dark is low, bright is high. */
+export function ramp(share) {
+  const at = Math.min(Math.max(share, 0), 1) * (RAMP.length - 1);
+  const low = Math.min(Math.floor(at), RAMP.length - 2);
+  const mix = RAMP[low].map((value, i) => Math.round(value + (RAMP[low + 1][i] - value) * (at - low)));
+  return `rgb(${mix.join(",")})`;
+}
