@@ -21,6 +21,7 @@ from recoup.core.types import Given, Plain, Settings
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0  # seconds between two attempts
 LOST = {408, 425, 429, 502, 503, 504, 507}  # statuses after which the same is asked again
+NO_TLS = "WRONG_VERSION_NUMBER"  # what OpenSSL calls an answer in plain text
 PROBLEM = "application/problem+json"
 
 
@@ -130,6 +131,8 @@ class Caller:
             ) from None
         except (OSError, HTTPException) as wrong:
             self.close()
+            if isinstance(wrong, ssl.SSLError) and wrong.reason == NO_TLS:
+                raise InputError(f"{self.where} speaks no TLS: write http:// in its place.") from None
             raise _Lost(printable(str(wrong)) or type(wrong).__name__) from None
         except BaseException:  # Ctrl-C: half an answer is left in the connection
             self.close()

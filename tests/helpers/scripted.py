@@ -1,0 +1,84 @@
+"""A server that answers as it is told to, one answer a call, and notes what it was asked."""
+
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+
+LOST = None  # in place of an answer: the connection ends without one
+
+
+def answer(body, status=200, headers=None, kind="application/json"):
+    return SimpleNamespace(body=body, status=status, headers=headers or {}, kind=kind)
+
+
+def problem(status, detail, **more):
+    body = {"type": "about:blank", "title": "no", "status": status, "detail": detail, **more}
+    return answer(body, status, kind="application/problem+json")
+
+
+class Scripted:
+    """`heard` is what came, `answers` what is given; when they are used up, the last again."""
+
+    def __init__(self, answers):
+        self.answers, self.heard, self.lock = list(answers), [], threading.Lock()
+
+    def next(self, asked):
+        with self.lock:
+            self.heard.append(asked)
+            return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+def handler(script):
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do(self):
+            length = int(self.headers.get("Content-Length") or 0)
+            body = self.rfile.read(length)
+            asked = SimpleNamespace(
+                verb=self.command,
+                path=self.path,
+                headers=dict(self.headers),
+                body=json.loads(body) if body else None,
+                port=self.client_address[1],
+            )
+            given = script.next(asked)
+            if given is LOST:
+                self.close_connection = True
+                return
+            text = given.body if isinstance(given.body, str) else json.dumps(given.body)
+            self.send_response(given.status)
+            self.send_header("Content-Type", given.kind)
+            self.send_header("Content-Length", str(len(text.encode())))
+            for name, value in given.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        do_GET = do_POST = do_PUT = do
+
+        def log_message(self, *_):
+            pass
+
+    return Handler
+
+
+@contextmanager
+def scripted(*answers, tls=None):
+    """The server, with its `port`; `tls` is the context of one that speaks TLS."""
+    script = Scripted(answers)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(script))
+    server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    script.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield script
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

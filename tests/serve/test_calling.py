@@ -1,0 +1,231 @@
+"""Calls that are lost are made again, with the same key, and what is refused is said."""
+
+import re
+import shutil
+import ssl
+import subprocess
+import threading
+from types import SimpleNamespace
+
+import pytest
+from scripted import LOST, answer, problem, scripted
+
+from recoup.checks import InputError
+from recoup.serve import calling
+from recoup.serve.calling import FIRST_PAUSE, LONGEST_PAUSE, Caller, Refused
+
+GOOD = answer({"good": 1})
+
+
+class Clock:
+    """In the place of a caller's clock and of its waiting: a wait takes no time, and is noted."""
+
+    def __init__(self, monkeypatch, caller):
+        self.now, self.waits = 0.0, []
+        monkeypatch.setattr(calling, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(caller, "_hurry", self)
+
+    def wait(self, seconds):
+        self.waits.append(seconds)
+        self.now += seconds
+
+    def set(self):
+        pass
+
+
+@pytest.fixture
+def call(monkeypatch):
+    """A caller of a scripted server, whose waits take no time."""
+
+    def made(script, **how):
+        caller = Caller(False, "127.0.0.1", script.port, "secret", **how)
+        return caller, Clock(monkeypatch, caller)
+
+    return made
+
+
+@pytest.mark.parametrize(
+    "first", [LOST, problem(503, "busy"), problem(507, "full"), problem(429, "too many")]
+)
+def test_what_is_lost_is_asked_again_with_the_same_key_and_body(call, first):
+    with scripted(first, first, GOOD) as script:
+        caller, clock = call(script)
+        assert caller.post("/ask", {"n": 1}) == {"good": 1}
+        caller.close()
+    assert len(clock.waits) == 2
+    assert len({one.headers["Idempotency-Key"] for one in script.heard}) == 1
+    assert [one.body for one in script.heard] == [{"n": 1}] * 3
+    assert {one.headers["Authorization"] for one in script.heard} == {"Bearer secret"}
+
+
+def test_two_calls_have_two_keys(call):
+    with scripted(GOOD) as script:
+        caller, _ = call(script)
+        caller.post("/ask", {})
+        caller.post("/ask", {})
+        caller.close()
+    assert len({one.headers["Idempotency-Key"] for one in script.heard}) == 2
+
+
+def test_waits_grow_to_a_limit_and_end_with_patience(call):
+    with scripted(LOST) as script:
+        caller, clock = call(script, patience=100.0)
+        with pytest.raises(ConnectionError, match=r"gave no answer for 100 s: .*closed connection"):
+            caller.get("/v1")
+    assert 90 < sum(clock.waits) <= 100
+    assert clock.waits[0] <= FIRST_PAUSE
+    assert LONGEST_PAUSE / 2 <= clock.waits[-1] <= LONGEST_PAUSE
+    assert sorted(clock.waits)[: len(clock.waits) // 3] == clock.waits[: len(clock.waits) // 3]
+
+
+def test_nobody_there_is_waited_for_too(call):
+    with scripted(GOOD) as script:
+        pass  # the port is free again
+    caller, clock = call(script, patience=1.0)
+    with pytest.raises(ConnectionError, match="refused"):
+        caller.get("/v1")
+    assert clock.waits
+
+
+def test_without_patience_there_is_one_attempt(call):
+    with scripted(LOST) as script:
+        caller, clock = call(script, patience=0.0)
+        with pytest.raises(ConnectionError):
+            caller.get("/v1")
+    assert len(script.heard) == 1
+    assert not clock.waits
+
+
+def test_the_server_may_say_how_long_to_wait(call):
+    busy = problem(503, "the file is locked")
+    busy.headers["Retry-After"] = "7"
+    heard = []
+    with scripted(busy, GOOD) as script:
+        caller, clock = call(script)
+        caller.on_wait = lambda why, wait: heard.append((why, wait))
+        caller.get("/v1")
+        caller.close()
+    assert clock.waits == [7.0]
+    assert heard == [("the file is locked", 7.0)]
+
+
+def test_a_refusal_is_the_sentence_of_the_server(call):
+    with scripted(problem(409, "trial 1 was told 2 before", kept=2, given=3)) as script:
+        caller, clock = call(script)
+        with pytest.raises(InputError, match="trial 1 was told 2 before") as refused:
+            caller.post("/tell", {})
+        caller.close()
+    assert isinstance(refused.value, Refused)
+    assert refused.value.status == 409
+    assert refused.value.problem["kept"] == 2
+    assert not clock.waits
+
+
+def test_a_page_of_a_proxy_is_a_refusal_too(call):
+    with scripted(answer("<h1>no</h1>", 404, kind="text/html")) as script:
+        caller, _ = call(script)
+        with pytest.raises(InputError, match="the server said 404: Not Found"):
+            caller.get("/v1")
+        caller.close()
+
+
+def test_what_is_no_json_comes_from_another_server(call):
+    with scripted(answer("<h1>hello</h1>", kind="text/html")) as script:
+        caller, _ = call(script)
+        with pytest.raises(InputError, match="is no `recoup serve`"):
+            caller.get("/v1")
+        caller.close()
+
+
+def test_a_fault_of_the_server_is_no_fault_of_the_caller(call):
+    with scripted(problem(500, "division by zero")) as script:
+        caller, _ = call(script)
+        with pytest.raises(RuntimeError, match=r"failed \(500\): division by zero"):
+            caller.get("/v1")
+        caller.close()
+
+
+def test_no_body_is_no_answer(call):
+    with scripted(answer("", 204)) as script:
+        caller, _ = call(script)
+        assert caller.post("/note", {}) is None
+        caller.close()
+
+
+def test_what_json_has_not_is_not_sent(call):
+    with scripted(GOOD) as script:
+        caller, _ = call(script)
+        with pytest.raises(InputError, match="cannot be sent as JSON"):
+            caller.post("/tell", {"return": float("nan")})
+    assert not script.heard
+
+
+def test_a_thread_has_a_connection_of_its_own_and_keeps_it(call):
+    with scripted(GOOD) as script:
+        caller, _ = call(script)
+
+        def twice():
+            caller.get("/v1")
+            caller.get("/v1")
+            caller.close()
+
+        other = threading.Thread(target=twice)
+        other.start()
+        other.join()
+        twice()
+    ports = [one.port for one in script.heard]
+    assert ports[0] == ports[1] != ports[2] == ports[3]
+
+
+def test_a_query_leaves_out_what_is_not_said(call):
+    with scripted(GOOD) as script:
+        caller, _ = call(script)
+        caller.get("/v1/changes", since="a b", wait=None)
+        caller.close()
+    assert script.heard[0].path == "/v1/changes?since=a+b"
+
+
+def test_who_gives_up_waits_no_more():
+    with scripted(GOOD) as script:
+        pass
+    caller = Caller(False, "127.0.0.1", script.port, patience=1e9)
+    caller.on_wait = lambda why, wait: caller.give_up()
+    with pytest.raises(ConnectionError):
+        caller.get("/v1")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate of 127.0.0.1, and its key, that nobody else has signed."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    home = tmp_path_factory.mktemp("certificate")
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 3650"
+    more = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([*command.split(), *more], cwd=home, check=True, capture_output=True)
+    return home / "cert.pem", home / "key.pem"
+
+
+def test_tls_is_spoken_with_whom_the_caller_trusts(certificate, monkeypatch):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*map(str, certificate))
+    with scripted(GOOD, tls=context) as script:
+        where = (True, "127.0.0.1", script.port)
+        trusting = Caller(*where, certificate=str(certificate[0]))
+        assert trusting.get("/v1") == {"good": 1}
+        trusting.close()
+        stranger = Caller(*where, patience=0.0)
+        with pytest.raises(InputError, match=re.escape("give its file as certificate=...")):
+            stranger.get("/v1")
+
+
+def test_a_server_without_tls_is_called_by_its_name():
+    with scripted(GOOD) as script, pytest.raises(InputError, match="speaks no TLS"):
+        Caller(True, "127.0.0.1", script.port).get("/v1")
+
+
+def test_a_certificate_that_is_none_is_refused(tmp_path):
+    (tmp_path / "cert.pem").write_text("no certificate")
+    for name in ("cert.pem", "none.pem"):
+        with pytest.raises(InputError, match="cannot be read"):
+            Caller(True, "127.0.0.1", 1, certificate=str(tmp_path / name))
