@@ -96,6 +96,7 @@ DOORS = {  # functions of the outside, whose parameters are options: they may ha
     "cli/study_archives.py",
     "cli/train_commands.py:train",
     "cli/train_commands.py:resume",
+    "cli/work_command.py:work",
     "engine/estimate.py:estimate",
     "engine/search.py:search",
     "runs/train.py:train",

@@ -19,7 +19,10 @@ BY_HAND = (
     *("study_commands", "study_ask", "study_diary", "study_recommend", "study_archives"),
     "study_pictures",
 )
-OTHERS = ("train_commands", "run_commands", "policies", "reproduce_command", "compare", "lists")
+OTHERS = (
+    *("train_commands", "run_commands", "policies", "reproduce_command", "compare", "lists"),
+    "work_command",
+)
 COMPILER = ("jax", "jaxlib", "optax")
 HELP = "Policy search that gets the most out of every rollout."
 EXAMPLES = examples(
