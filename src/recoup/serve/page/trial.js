@@ -124,9 +124,9 @@ function amending(context, trial, node) {
   };
   for (const input of [value, reason, why]) input.addEventListener("input", () => fill(changes));
   const form = h(
-    "form", { onsubmit: look, onchange: turned },
+    "form", { onsubmit: look },
     h("h3", {}, "Put it right"),
-    h("fieldset.plain", {}, h("legend.hidden", {}, "What it should be"), h("div.row", {}, radios)),
+    h("fieldset.plain", { onchange: turned }, h("legend.hidden", {}, "What it should be"), h("div.row", {}, radios)),
     number_, reason_, field("Why it is changed", why, "It is kept with the change."), wrong,
     h("button", { type: "submit" }, "What would change?"), changes,
   );

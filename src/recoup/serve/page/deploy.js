@@ -1,0 +1,105 @@
+/** Deploy: which values to keep, what they are worth, whether to go on; the report. */
+
+import { ask } from "./api.js";
+import { button, complain, complaint, field, fill, h, named, say } from "./dom.js";
+import { exact, number, percent, short } from "./numbers.js";
+import { titled } from "./values.js";
+
+export function deploy(context) {
+  const { study, base } = context;
+  const verdict = h("p.verdict-line", {});
+  const words = h("div", {});
+  const table = h("div", {});
+  const matters = h("div", {});
+  const budget = h("input", { type: "text", inputmode: "numeric", autocomplete: "off" });
+  const worth = h("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
+  const wrong = complaint();
+  const report = h("a.button.main", { href: `${base}/report`, download: `${study.name.slice(0, 100)}.html` }, "Save the report");
+
+  async function update() {
+    complain(wrong);
+    try {
+      draw(await ask(`${base}/recommend`, { budget: whole(budget), worth: typed(worth) }));
+    } catch (problem) {
+      complain(wrong, problem.message);
+    }
+  }
+
+  function draw(found) {
+    fill(verdict, found.verdict ? h("span.badge.large", {}, found.verdict) : null);
+    fill(words, (found.sentences ?? [found.words]).map((text) => h("p", {}, text)));
+    fill(table, values(context, found));
+    fill(matters, mattering(found.matters));
+  }
+
+  const asked = (event) => {
+    event.preventDefault();
+    return update();
+  };
+  const node = h(
+    "div", {}, h("h1", {}, "Stop, and deploy"), verdict, words,
+    h(
+      "form.card", { onsubmit: asked, "aria-label": "Ask further" },
+      h(
+        "div.row", {},
+        field("Trials that are left", budget, "How many to search with, and how many to try the mean with."),
+        field(`A difference in ${study.noun} that matters`, worth, "Less gain than a tenth of it is not worth a batch."),
+        h("button", { type: "submit" }, "Say it again"),
+      ),
+      wrong,
+    ),
+    h("h2", {}, "The values to deploy"), table, matters,
+    h("h2", {}, "Keep it"), h("p.soft", {}, "One file that needs no network: the values, the pictures, every sentence."), h("p", {}, report),
+  );
+  return { node, update };
+}
+
+function typed(input) {
+  return input.value.trim() ? number(input.value) : null;
+}
+
+function whole(input) {
+  const value = typed(input);
+  if (value !== null && !Number.isInteger(value)) throw new Error("How many trials are left is a whole number.");
+  return value;
+}
+
+function values(context, found) {
+  const { parameters } = context.study;
+  const row = (label, name, value) =>
+    h("tr", {}, h("th", { scope: "row" }, label), h("td.number", {}, named(exact(value))), h("td.number", {}, best(found.best_between?.[name])));
+  const rows = parameters.map((one) => row(titled(one), one.name, found.params[one.name]));
+  const frozen = Object.entries(found.frozen ?? {}).map(([name, value]) => row([named(name), " (kept fixed)"], name, value));
+  const heads = ["parameter", "value", "best between (95\u00a0%)"].map((text, i) => h("th", { scope: "col", class: i ? "number" : null }, text));
+  return [
+    h("div.scroll", { tabIndex: 0, role: "region", "aria-label": "Values to deploy" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows, frozen))),
+    h("p", {}, button("Copy as JSON", () => copy({ ...found.params, ...found.frozen }))),
+  ];
+}
+
+/** Where a parameter is best, or how surely each choice is. */
+function best(found) {
+  if (!found) return "";
+  if (!Array.isArray(found)) return Object.entries(found).map(([word, share]) => h("div", {}, named(word), ` ${percent(share)}`));
+  const [low, high] = found;
+  if (low === null && high === null) return "beyond what was tried";
+  if (low === null) return `up to ${short(high, 4)}`;
+  return high === null ? `from ${short(low, 4)}` : `${short(low, 4)} to ${short(high, 4)}`;
+}
+
+async function copy(params) {
+  const text = JSON.stringify(params, null, 2);
+  try {
+    await navigator.clipboard.writeText(text);
+    say("Copied.");
+  } catch {
+    say("This browser lets nothing be copied here: mark the values by hand.");
+  }
+}
+
+function mattering(rows) {
+  const seen = (rows ?? []).filter((row) => row.seen);
+  if (!seen.length) return null;
+  const line = (row) => h("li", {}, row.names.map((name, i) => [i ? " with " : "", named(name)]), ` ${percent(row.share)}`);
+  return [h("h2", {}, "What matters"), h("p.soft", {}, "The share of the differences between results that each explains."), h("ul", {}, seen.sort((a, b) => b.share - a.share).slice(0, 12).map(line))];
+}

@@ -1,0 +1,213 @@
+/** See: how the search fares, in plots, in words and as a table. */
+
+import { get } from "./api.js";
+import { fill, h, named, say } from "./dom.js";
+import { coalesced } from "./live.js";
+import { between, percent, plural, short } from "./numbers.js";
+import { pairs } from "./pairs.js";
+import { colours, Plot } from "./plots.js";
+import { table } from "./table.js";
+import { amendable } from "./trial.js";
+import { filter, titled } from "./values.js";
+
+export function see(context) {
+  const parts = [summary(context), returns(context), parameters(context), pairs(context), table(context)];
+  const node = h("div", {}, h("h1.hidden", {}, "How it fares"), parts.map((part) => part.node));
+  const update = coalesced(async () => {
+    for (const part of parts) {
+      try {
+        await part.update();
+      } catch (wrong) {
+        if (!wrong.status) return;
+        if (wrong.status !== 401) say(wrong.message);
+      }
+    }
+  });
+  return { node, update, end: () => parts.forEach((part) => part.end?.()) };
+}
+
+/** What the study says of itself: tiles, then its advice. */
+function summary(context) {
+  const tiles = h("div.tiles", {});
+  const advice = h("ul.advice", {});
+  const limits = h("div", {});
+  const node = h("section", { "aria-label": "In short" }, tiles, limits, h("h2", {}, "What it says"), advice);
+  const update = async () => {
+    const found = await get(`${context.base}/snapshot`);
+    context.snapshot = found;
+    const { study } = context;
+    const worth = found.expected_return_of_mean_policy;
+    const draw = found.expected_return_of_a_draw;
+    const reuse = found.reuse ?? {};
+    fill(
+      tiles,
+      tile(known(worth), `expected ${study.noun} of the mean policy`),
+      tile(known(draw), "of a draw of the newest distribution"),
+      tile(study.best && short(study.best.value), "best trial so far", study.best && (() => amendable(context, study.best.id))),
+      tile(found.verdict, "verdict"),
+      tile(found.failures.number ? `${found.failures.number} (${percent(found.failures.share)})` : "none", "failed"),
+      tile(of(reuse.ess, reuse.samples), "the results of the last move count for"),
+      tile(reuse.max_weight === null || reuse.max_weight === undefined ? null : short(reuse.max_weight, 3), "largest weight"),
+      tile(reuse.pareto_k === null || reuse.pareto_k === undefined ? null : short(reuse.pareto_k, 2), "k-hat: above 0.7 weights are not to be relied on"),
+    );
+    fill(limits, (found.limits ?? []).map(limitLine));
+    fill(advice, found.advice.map((text) => h("li", {}, text)));
+  };
+  return { node, update };
+}
+
+function known(worth) {
+  if (!worth || worth.mean === null) return "not known";
+  return between(worth.mean, ...(worth.interval ?? []));
+}
+
+function of(ess, samples) {
+  return ess === null || ess === undefined ? null : `${short(ess, 3)} of ${short(samples)}`;
+}
+
+function tile(value, label, onclick = null) {
+  if (value === null || value === undefined) return null;
+  const shown = onclick ? h("button.link", { type: "button", onclick }, value) : value;
+  return h("div.tile", {}, h("b", {}, shown), h("span", {}, label));
+}
+
+function limitLine(limit) {
+  const chance = limit.chance === undefined || limit.chance === null ? "" : `; kept with probability ${short(limit.chance, 3)}, asked for ${short(limit.within, 3)}`;
+  return h("p", {}, h("b", {}, named(limit.limit)), `: broken ${limit.broken} of ${limit.told} times${chance}`);
+}
+
+/** Returns over trials, failures at the foot, the estimate of each move with its interval. */
+function returns(context) {
+  const { noun, unit } = context.study;
+  const host = h("div", {});
+  const caption = h("p.soft", {});
+  const plot = new Plot(host, (found) => describe(found, context), {
+    height: 300,
+    onpick: (index, now) => amendable(context, now.data[0][index]),
+  });
+  const node = h("section", {}, h("h2", {}, `${noun[0].toUpperCase()}${noun.slice(1)} over trials`, unit && h("span.unit", {}, " in ", named(unit))), host, caption);
+  const update = async () => {
+    const width = Math.min(Math.max(Math.round(host.clientWidth) || 800, 300), 2000);
+    const [points, moves] = [await get(`${context.base}/points?width=${width}`), await get(`${context.base}/moves`)];
+    plot.show({ points, moves });
+    const thinned = points.shown < points.total ? ` ${plural(points.total, "trial")} are thinned to ${points.shown} points; extremes are kept.` : "";
+    const drawn = (moves.expected ?? []).some((value) => value !== null) ? " The line is the estimate of each move, with its 95\u00a0% interval where there is one." : "";
+    caption.textContent = `Each point is a trial: choose one to see it, drag to zoom, double-click to see all. Marks at the foot failed.${drawn}${thinned}`;
+  };
+  return { node, update, end: () => plot.end() };
+}
+
+function describe({ points, moves }, context) {
+  const { accent, fails, second, band } = colours();
+  const rows = new Map(points.id.map((id, i) => [id, { value: points.value[i] }]));
+  for (const id of points.failed) rows.set(id, { ...rows.get(id), failed: true });
+  const estimates = (moves.expected ?? []).map((value, i) => [moves.results[i], value, moves.low?.[i] ?? null, moves.high?.[i] ?? null]);
+  for (const [at, value, low, high] of estimates) if (value !== null && at > 0) rows.set(at, { ...rows.get(at), estimate: value, low, high });
+  const ids = [...rows.keys()].sort((a, b) => a - b);
+  const column = (key) => ids.map((id) => rows.get(id)[key] ?? null);
+  const values = column("value");
+  const told = values.filter((value) => value !== null);
+  const [low, high] = told.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]);
+  const said = told.length ? `${plural(points.total, "trial")}, ${plural(points.failed.length, "failure")}; ${context.study.noun}s from ${short(low)} to ${short(high)}.` : "No results yet.";
+  return {
+    said,
+    none: "No results yet.",
+    data: [ids, values, column("high"), column("low"), column("estimate"), ids.map(() => null)],
+    series: [
+      {},
+      { stroke: accent, fill: accent, paths: () => null, points: { show: true, size: 5, fill: accent, stroke: accent } },
+      { stroke: "transparent", spanGaps: true, points: { show: false } },
+      { stroke: "transparent", spanGaps: true, points: { show: false } },
+      { stroke: second, width: 2, spanGaps: true, points: { show: false } },
+      { stroke: fails },
+    ],
+    bands: [{ series: [2, 3], fill: band }],
+    names: ["trial", context.study.noun, null, null, "estimate", null],
+    hooks: { draw: [(made) => feet(made, points.failed, fails)] },
+  };
+}
+
+/** A mark at the foot of the plot for each trial that failed. */
+function feet(plot, failed, colour) {
+  const { ctx, bbox } = plot;
+  const size = 4 * devicePixelRatio;
+  const y = bbox.top + bbox.height - 1.5 * size;
+  ctx.save();
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = 1.5 * devicePixelRatio;
+  ctx.beginPath();
+  for (const id of failed) {
+    const x = plot.valToPos(id, "x", true);
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    ctx.moveTo(x - size, y - size);
+    ctx.lineTo(x + size, y + size);
+    ctx.moveTo(x - size, y + size);
+    ctx.lineTo(x + size, y - size);
+  }
+  ctx.stroke();
+  ctx.restore();
+}
+
+/** Mean and one standard deviation of every parameter over moves, each drawn when it is seen. */
+function parameters(context) {
+  let moves = null;
+  const rows = context.study.parameters.map((parameter) => {
+    const host = h("div.small-plot", {});
+    const node = h("figure.parameter", {}, h("figcaption", {}, titled(parameter), " ", h("span.soft", {})), host);
+    return { parameter, host, node, plot: null, seen: false };
+  });
+  const draw = (row) => {
+    if (!row.seen || !moves) return;
+    row.plot ??= new Plot(row.host, (found) => spread(found, row.parameter), { height: 130 });
+    row.plot.show(moves);
+    const mean = moves.mean[row.parameter.name]?.at(-1);
+    row.node.querySelector("figcaption .soft").textContent = mean === undefined || mean === null ? "" : short(mean);
+  };
+  const watch = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      const row = rows.find((one) => one.node === entry.target);
+      row.seen = entry.isIntersecting;
+      draw(row);
+    }
+  }, { rootMargin: "200px" });
+  rows.forEach((row) => watch.observe(row.node));
+  const node = h(
+    "section", {}, h("h2", {}, "Parameters over moves"),
+    h("p.soft", {}, "The mean of the search, and one standard deviation around it."),
+    rows.length > 12 ? filter(rows) : null, h("div.plots", {}, rows.map((row) => row.node)),
+  );
+  const update = async () => {
+    moves = await get(`${context.base}/moves`);
+    rows.forEach(draw);
+  };
+  const end = () => {
+    watch.disconnect();
+    rows.forEach((row) => row.plot?.end());
+  };
+  return { node, update, end };
+}
+
+function spread(moves, parameter) {
+  const { accent, band } = colours();
+  const mean = moves.mean[parameter.name] ?? [];
+  const std = moves.std?.[parameter.name] ?? [];
+  const numeric = mean.every((value) => typeof value === "number" || value === null);
+  if (!numeric) return { said: `Choices of ${parameter.name}.`, none: `${mean.at(-1)}, after ${plural(mean.length - 1, "move")}.`, data: [[]], series: [{}], names: [] };
+  const edge = (sign) => mean.map((value, i) => (value === null || typeof std[i] !== "number" ? null : within(value + sign * std[i], parameter)));
+  const log = parameter.scale === "log" && mean.every((value) => value > 0);
+  return {
+    said: `${parameter.name}: the mean went from ${short(mean[0])} to ${short(mean.at(-1))} in ${plural(mean.length - 1, "move")}.`,
+    data: [moves.move, edge(1), edge(-1), mean],
+    series: [{}, { stroke: "transparent", points: { show: false } }, { stroke: "transparent", points: { show: false } }, { stroke: accent, width: 2, points: { show: mean.length < 3 } }],
+    bands: [{ series: [1, 2], fill: band }],
+    names: ["move", "up to", "from", "mean"],
+    y: log ? { distr: 3 } : {},
+  };
+}
+
+/** One standard deviation ends where the parameter does. */
+function within(value, { low, high }) {
+  const least = typeof low === "number" ? low : -Infinity;
+  const most = typeof high === "number" ? high : Infinity;
+  return Math.min(Math.max(value, least), most);
+}

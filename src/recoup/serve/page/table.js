@@ -1,0 +1,169 @@
+/** All trials as a table: filtered, sorted, saved as CSV. */
+
+import { file, get } from "./api.js";
+import { button, field, fill, h, named, say } from "./dom.js";
+import { count, exact, plural, short, when } from "./numbers.js";
+import { amendable } from "./trial.js";
+import { titled } from "./values.js";
+
+const ROWS = 50; // on a page of the table
+const AT_ONCE = 1000; // trials that are read at once
+const COLUMNS = 6; // parameters that are shown unless a name is looked for
+const STATUS = [["all", ""], ["with a result", "ok"], ["failed", "failed"], ["waiting", "pending"], ["cancelled", "cancelled"]];
+
+export function table(context) {
+  const one = new Table(context);
+  return { node: one.node, update: () => one.update() };
+}
+
+class Table {
+  constructor(context) {
+    Object.assign(this, { context, trials: [], sort: ["id", -1], page: 0, least: Infinity });
+    this.status = h("select", { onchange: () => this.again() }, STATUS.map(([label, value]) => h("option", { value }, label)));
+    this.text = h("input", { type: "search", autocomplete: "off", oninput: () => this.turn(0) });
+    this.columns = h("input", { type: "search", autocomplete: "off", oninput: () => this.draw() });
+    this.body = h("div.scroll", { tabIndex: 0, role: "region", "aria-label": "Trials" });
+    this.pager = h("div.row", {});
+    this.read = h("p.soft", { role: "status" });
+    const many = context.study.parameters.length > COLUMNS;
+    this.node = h(
+      "section", {}, h("h2", {}, "Trials"),
+      h(
+        "div.row", {}, field("Which", this.status), field("That say", this.text),
+        many ? field("Parameters named", this.columns) : null, button("Save as CSV", () => this.save()),
+      ),
+      this.read, this.body, this.pager,
+    );
+  }
+
+  get total() {
+    const { counts } = this.context.study;
+    return counts.ok + counts.failed + counts.pending;
+  }
+
+  query(more) {
+    const query = new URLSearchParams({ ...more, ...(this.status.value ? { status: this.status.value } : {}) });
+    return `${this.context.base}/trials?${query}`;
+  }
+
+  /** The newest trials; those that were read before stay. */
+  async update() {
+    const found = (await get(this.query({ newest: 1, limit: AT_ONCE }))).trials;
+    const first = found[0]?.id ?? 0;
+    this.trials = [...this.trials.filter((trial) => trial.id < first), ...found];
+    this.more = first > 1 && found.length >= AT_ONCE && this.least > 1;
+    this.least = this.trials[0]?.id ?? 0;
+    this.draw();
+  }
+
+  again() {
+    this.trials = [];
+    this.page = 0;
+    this.least = Infinity;
+    return this.update().catch((wrong) => say(wrong.message));
+  }
+
+  async earlier() {
+    try {
+      const found = (await get(this.query({ before: this.least, limit: 10 * AT_ONCE }))).trials;
+      this.trials = [...found, ...this.trials];
+      this.more = found.length >= 10 * AT_ONCE;
+      this.least = this.trials[0]?.id ?? 0;
+      this.draw();
+    } catch (wrong) {
+      say(wrong.message);
+    }
+  }
+
+  async save() {
+    try {
+      const found = await file(this.query({}), "text/csv");
+      const link = h("a", { href: URL.createObjectURL(found), download: `${this.context.name.slice(0, 100)}.csv` });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    } catch (wrong) {
+      say(wrong.message);
+    }
+  }
+
+  turn(page) {
+    this.page = page;
+    this.draw();
+  }
+
+  parameters() {
+    const { parameters } = this.context.study;
+    const wanted = this.columns.value.trim().toLowerCase();
+    const some = wanted ? parameters.filter((one) => one.name.toLowerCase().includes(wanted)) : parameters;
+    return some.slice(0, COLUMNS);
+  }
+
+  rows() {
+    const wanted = this.text.value.trim().toLowerCase();
+    const says = (trial) => [trial.id, trial.failed, trial.note, trial.worker, trial.kind, exact(trial.value)].flat().some((x) => x !== null && x !== undefined && String(x).toLowerCase().includes(wanted));
+    const found = wanted ? this.trials.filter(says) : [...this.trials];
+    const [key, sign] = this.sort;
+    const of = (trial) => (key.startsWith("p:") ? trial.params[key.slice(2)] : trial[key]) ?? null;
+    return found.sort((a, b) => sign * compared(of(a), of(b), sign));
+  }
+
+  draw() {
+    const found = this.rows();
+    const pages = Math.max(Math.ceil(found.length / ROWS), 1);
+    this.page = Math.min(this.page, pages - 1);
+    const some = found.slice(this.page * ROWS, (this.page + 1) * ROWS);
+    const { noun } = this.context.study;
+    const parameters = this.parameters();
+    const heads = [["id", "trial"], ["status", "status"], ["value", noun], ["told_at", "told"], ...parameters.map((one) => [`p:${one.name}`, titled(one)])];
+    fill(this.body, h("table.trials", {}, h("thead", {}, h("tr", {}, heads.map(([key, label]) => this.head(key, label)))), h("tbody", {}, some.map((trial) => this.row(trial, parameters)))));
+    this.tell(found.length, pages);
+  }
+
+  head(key, label) {
+    const [at, sign] = this.sort;
+    const sorted = at === key ? (sign > 0 ? "ascending" : "descending") : null;
+    const arrow = sorted ? h("span", { "aria-hidden": "true" }, sign > 0 ? " \u2191" : " \u2193") : null;
+    const click = () => {
+      this.sort = at === key ? [key, -sign] : [key, key === "id" || key === "value" ? -1 : 1];
+      this.turn(0);
+      this.body.querySelector("th[aria-sort] button")?.focus();
+    };
+    return h("th", { scope: "col", "aria-sort": sorted }, h("button.link", { type: "button", onclick: click }, label, arrow));
+  }
+
+  row(trial, parameters) {
+    const why = [trial.failed, trial.note].flat().filter(Boolean)[0];
+    return h(
+      "tr", {},
+      h("td.number", {}, h("button.link", { type: "button", onclick: () => amendable(this.context, trial.id), "aria-label": `Trial ${trial.id}` }, String(trial.id))),
+      h("td", {}, trial.status, why && h("span.soft", {}, ": ", named(String(why).slice(0, 120)))),
+      h("td.number", {}, trial.value === null ? "" : short(trial.value, 8)),
+      h("td.time", {}, when(trial.told_at)),
+      parameters.map((one) => h("td.number", { title: exact(trial.params[one.name]) }, named(short(trial.params[one.name])))),
+    );
+  }
+
+  tell(found, pages) {
+    const read = this.trials.length;
+    const all = this.more ? `the newest ${count(read)} of about ${count(this.total)} trials were read; filter and sort look at these` : plural(read, "trial");
+    const chosen = found === read ? "" : `${count(found)} of `;
+    fill(this.read, `${chosen}${all}.`);
+    const { page } = this;
+    fill(
+      this.pager,
+      pages > 1 && [
+        h("button", { type: "button", disabled: page === 0, onclick: () => this.turn(page - 1) }, "Back"),
+        h("span.soft", {}, `page ${page + 1} of ${pages}`),
+        h("button", { type: "button", disabled: page >= pages - 1, onclick: () => this.turn(page + 1) }, "On"),
+      ],
+      this.more && button(`Read ${count(10 * AT_ONCE)} earlier ones`, () => this.earlier()),
+    );
+  }
+}
+
+/** The order of two cells; what is missing comes last either way. */
+function compared(a, b, sign) {
+  if (a === null || b === null) return sign * ((a === null) - (b === null));
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return String(a).localeCompare(String(b));
+}
