@@ -1,4 +1,4 @@
-"""A worker asks, has rolled out, tells, gives back; here with a study and hands that are made up."""
+"""A worker asks, has rolled out, tells, gives back; here of a made-up study, by made-up hands."""
 
 import threading
 from types import SimpleNamespace

@@ -80,11 +80,12 @@ def work(
         "patience": duration("--patience", patience),
         "certificate": trusted,
     }
-    remote = connect(url, token, **how)
     settings = Settings(episodes, seconds, f"{socket.gethostname()} {os.getpid()}")
-    hands = _hands(remote, rollout, min(workers, episodes or workers), limit)
-    with hands as rolling, _shown(episodes, quiet or as_json) as hear:
-        tally = _until_stopped(Worker(remote, rolling, settings, hear))
+    with _ending():
+        remote = connect(url, token, on_wait=_waiting(), **how)
+        hands = _hands(remote, rollout, min(workers, episodes or workers), limit)
+        with hands as rolling, _shown(episodes, quiet or as_json) as hear:
+            tally = _until_stopped(Worker(remote, rolling, settings, hear))
     if as_json:
         print_json({"told": tally.told, "failed": tally.failed, "refused": tally.refused})
     elif not quiet:
@@ -128,8 +129,6 @@ def _hands(
 
 def _until_stopped(worker: "Worker") -> "Tally":
     """Works; the first Ctrl-C finishes what runs, the second gives it back and ends."""
-    from recoup.serve.worker import OnlyRaises
-    from recoup.tasks.engines.engine import Broken
 
     def pressed(*_: object) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -138,6 +137,18 @@ def _until_stopped(worker: "Worker") -> "Tally":
     before = signal.signal(signal.SIGINT, pressed)
     try:
         return worker.work()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _ending() -> Iterator[None]:
+    """However the work ends, a sentence says it."""
+    from recoup.serve.worker import OnlyRaises
+    from recoup.tasks.engines.engine import Broken
+
+    try:
+        yield
     except KeyboardInterrupt:
         stop("stopped; what was running is given back.")
     except (Broken, OnlyRaises) as broken:
@@ -146,8 +157,18 @@ def _until_stopped(worker: "Worker") -> "Tally":
         fail(str(broken), 1)
     except ConnectionError as gone:
         fail(str(gone), 1)
-    finally:
-        signal.signal(signal.SIGINT, before)
+
+
+def _waiting() -> Callable[[str, float], None]:
+    """What says that the server does not answer yet, once for each reason."""
+    said: set[str] = set()
+
+    def waits(why: str, wait: float) -> None:
+        if why not in said:
+            print(f"no answer, trying again: {printable(why)}", file=sys.stderr, flush=True)
+            said.add(why)
+
+    return waits
 
 
 @contextmanager

@@ -24,6 +24,8 @@ LOST = {408, 425, 429, 502, 503, 504, 507}  # statuses after which the same is a
 NO_TLS = "WRONG_VERSION_NUMBER"  # what OpenSSL calls an answer in plain text
 PROBLEM = "application/problem+json"
 
+OnWait = Callable[[str, float], None]  # hears why there is no answer yet, and for how long to wait
+
 
 class Refused(InputError):
     """The server understood and said no: its sentence, the HTTP status and the whole problem."""
@@ -65,7 +67,7 @@ class Caller:
         self.where = f"{'https' if secure else 'http'}://{shown}:{port}"
         self._host, self._port, self._token = host, port, token
         self.patience, self.timeout = patience, timeout
-        self.on_wait: Callable[[str, float], None] | None = None  # hears why, and for how long
+        self.on_wait: OnWait | None = None
         self._tls = _trusting(certificate) if secure else None
         self._kept, self._hurry = threading.local(), threading.Event()
 
@@ -132,7 +134,9 @@ class Caller:
         except (OSError, HTTPException) as wrong:
             self.close()
             if isinstance(wrong, ssl.SSLError) and wrong.reason == NO_TLS:
-                raise InputError(f"{self.where} speaks no TLS: write http:// in its place.") from None
+                raise InputError(
+                    f"{self.where} speaks no TLS: write http:// in its place."
+                ) from None
             raise _Lost(printable(str(wrong)) or type(wrong).__name__) from None
         except BaseException:  # Ctrl-C: half an answer is left in the connection
             self.close()

@@ -9,7 +9,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_count, check_number, check_positive, shortly
 from recoup.core.types import Given, Plain
-from recoup.serve.calling import Caller
+from recoup.serve.calling import Caller, OnWait
 from recoup.serve.remote_trials import KEPT, Answer, Receipt, RemoteTrial
 
 STUDIES = "/v1/studies/"  # an address of the interface continues with the study's name
@@ -32,6 +32,7 @@ def connect(
     patience: float = 60.0,
     timeout: float = 60.0,
     certificate: str | None = None,
+    on_wait: OnWait | None = None,
 ) -> "RemoteStudy":
     """A study that `recoup serve` offers at `url`, the address that it prints.
 
@@ -39,7 +40,8 @@ def connect(
     RECOUP_TOKEN. Where several studies are served, `study` says which, or the address does:
     `http://HOST:8765/v1/studies/NAME`. A call without an answer is made again for `patience`
     seconds, with the same key, so that it counts once; one attempt waits for `timeout` seconds.
-    `certificate` is a PEM file to trust, where the server has a certificate of its own.
+    `certificate` is a PEM file to trust, where the server has a certificate of its own. `on_wait`
+    is called before each wait for a server that does not answer, with why and how many seconds.
     """
     found = _Address.of(url)
     caller = Caller(
@@ -51,6 +53,7 @@ def connect(
         timeout=check_positive("`connect(timeout=...)`", timeout),
         certificate=certificate,
     )
+    caller.on_wait = on_wait
     name = study or found.study or _only_one(caller, found.base)
     return RemoteStudy(caller, found.base, name)
 
