@@ -58,7 +58,7 @@ export class Card {
 
   /** Numbers beside the return, and what was known before the trial, where the study has such. */
   extras() {
-    const { also_names: also = [], context_names: known = [] } = this.context.study;
+    const { limit_names: also = [], context_names: known = [] } = this.context.study;
     const one = (name, where, note) => {
       const input = h("input", { type: "text", inputmode: "text", autocomplete: "off" });
       return { name, where, input, node: field(named(name), input, note) };

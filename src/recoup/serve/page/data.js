@@ -301,7 +301,7 @@ class Row {
   }
 
   follow(study) {
-    this.newest = study.latent_std?.[this.name] ?? 0.5;
+    this.newest = study.std?.[this.name] ?? 0.5;
     if (this.touchedMean || document.activeElement === this.input) return;
     this.input.value = exact(study.mean[this.name]);
     this.place();
@@ -310,7 +310,8 @@ class Row {
 
 /** Between the places of a slider and the values of a parameter. */
 function scaled({ low, high, scale, name }, study) {
-  const [start, around] = [study.mean[name], 4 * (study.std?.[name] || 1)];
+  const start = study.mean[name];
+  const around = 4 * Math.max(study.high?.[name] - start || 0, start - study.low?.[name] || 0) || 4;
   const [least, most] = typeof low === "number" && typeof high === "number" ? [low, high] : [start - around, start + around];
   const log = scale === "log" && least > 0;
   const [a, b] = log ? [Math.log(least), Math.log(most)] : [least, most];

@@ -90,7 +90,7 @@ function returns(context) {
     const width = Math.min(Math.max(Math.round(host.clientWidth) || 800, 300), 2000);
     const [points, moves] = [await get(`${context.base}/points?width=${width}`), await get(`${context.base}/moves`)];
     plot.show({ points, moves });
-    const thinned = points.shown < points.total ? ` ${plural(points.total, "trial")} are thinned to ${points.shown} points; extremes are kept.` : "";
+    const thinned = points.shown < points.total ? ` ${plural(points.total, "result")} are thinned to ${points.shown} points; extremes are kept.` : "";
     const drawn = (moves.expected ?? []).some((value) => value !== null) ? " The line is the estimate of each move, with its 95\u00a0% interval where there is one." : "";
     caption.textContent = `Each point is a trial: choose one to see it, drag to zoom, double-click to see all. Marks at the foot failed.${drawn}${thinned}`;
   };
@@ -101,14 +101,14 @@ function describe({ points, moves }, context) {
   const { accent, fails, second, band } = colours();
   const rows = new Map(points.id.map((id, i) => [id, { value: points.value[i] }]));
   for (const id of points.failed) rows.set(id, { ...rows.get(id), failed: true });
-  const estimates = (moves.expected ?? []).map((value, i) => [moves.results[i], value, moves.low?.[i] ?? null, moves.high?.[i] ?? null]);
+  const estimates = (moves.expected ?? []).map((value, i) => [moves.results[i], value, moves.expected_low?.[i] ?? null, moves.expected_high?.[i] ?? null]);
   for (const [at, value, low, high] of estimates) if (value !== null && at > 0) rows.set(at, { ...rows.get(at), estimate: value, low, high });
   const ids = [...rows.keys()].sort((a, b) => a - b);
   const column = (key) => ids.map((id) => rows.get(id)[key] ?? null);
   const values = column("value");
   const told = values.filter((value) => value !== null);
   const [low, high] = told.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]);
-  const said = told.length ? `${plural(points.total, "trial")}, ${plural(points.failed.length, "failure")}; ${context.study.noun}s from ${short(low)} to ${short(high)}.` : "No results yet.";
+  const said = told.length ? `${plural(points.total, "result")}; ${context.study.noun}s from ${short(low)} to ${short(high)}.` : "No results yet.";
   return {
     said,
     none: "No results yet.",
@@ -190,24 +190,16 @@ function parameters(context) {
 function spread(moves, parameter) {
   const { accent, band } = colours();
   const mean = moves.mean[parameter.name] ?? [];
-  const std = moves.std?.[parameter.name] ?? [];
   const numeric = mean.every((value) => typeof value === "number" || value === null);
   if (!numeric) return { said: `Choices of ${parameter.name}.`, none: `${mean.at(-1)}, after ${plural(mean.length - 1, "move")}.`, data: [[]], series: [{}], names: [] };
-  const edge = (sign) => mean.map((value, i) => (value === null || typeof std[i] !== "number" ? null : within(value + sign * std[i], parameter)));
+  const edge = (key) => moves[key]?.[parameter.name] ?? mean.map(() => null);
   const log = parameter.scale === "log" && mean.every((value) => value > 0);
   return {
     said: `${parameter.name}: the mean went from ${short(mean[0])} to ${short(mean.at(-1))} in ${plural(mean.length - 1, "move")}.`,
-    data: [moves.move, edge(1), edge(-1), mean],
+    data: [moves.move, edge("high"), edge("low"), mean],
     series: [{}, { stroke: "transparent", points: { show: false } }, { stroke: "transparent", points: { show: false } }, { stroke: accent, width: 2, points: { show: mean.length < 3 } }],
     bands: [{ series: [1, 2], fill: band }],
     names: ["move", "up to", "from", "mean"],
     y: log ? { distr: 3 } : {},
   };
-}
-
-/** One standard deviation ends where the parameter does. */
-function within(value, { low, high }) {
-  const least = typeof low === "number" ? low : -Infinity;
-  const most = typeof high === "number" ? high : Infinity;
-  return Math.min(Math.max(value, least), most);
 }

@@ -19,7 +19,7 @@ const TABS = [
 
 export function study({ service, name, tab, top, main }) {
   const base = `/v1/studies/${encodeURIComponent(name)}`;
-  const context = { name, base, study: null, mayWrite: service.may_write };
+  const context = { name, base, study: null, mayWrite: false };
   const known = {};
   const head = h("div.bar-study", {});
   const tabs = h("nav", { "aria-label": "Views of the study" });
@@ -50,6 +50,7 @@ export function study({ service, name, tab, top, main }) {
       if (ended) return;
       if (found) {
         context.study = found;
+        context.mayWrite = service.may_write && found.writable !== false && !found.run;
         drawHead(head, context, refresh);
       }
       if (!view) show(TABS.find(([key]) => key === at)[2]);

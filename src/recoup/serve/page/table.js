@@ -7,7 +7,8 @@ import { amendable } from "./trial.js";
 import { titled } from "./values.js";
 
 const ROWS = 50; // on a page of the table
-const AT_ONCE = 1000; // trials that are read at once
+const AT_ONCE = 1000; // trials that are read at once, as many as the server gives
+const EARLIER = 10000; // that are read on request
 const COLUMNS = 6; // parameters that are shown unless a name is looked for
 const STATUS = [["all", ""], ["with a result", "ok"], ["failed", "failed"], ["waiting", "pending"], ["cancelled", "cancelled"]];
 
@@ -18,7 +19,7 @@ export function table(context) {
 
 class Table {
   constructor(context) {
-    Object.assign(this, { context, trials: [], sort: ["id", -1], page: 0, least: Infinity });
+    Object.assign(this, { context, trials: [], sort: ["id", -1], page: 0 });
     this.status = h("select", { onchange: () => this.again() }, STATUS.map(([label, value]) => h("option", { value }, label)));
     this.text = h("input", { type: "search", autocomplete: "off", oninput: () => this.turn(0) });
     this.columns = h("input", { type: "search", autocomplete: "off", oninput: () => this.draw() });
@@ -46,29 +47,40 @@ class Table {
     return `${this.context.base}/trials?${query}`;
   }
 
-  /** The newest trials; those that were read before stay. */
+  /** Trials by number, after one and up to another, as many pages as that takes. */
+  async between(after, last) {
+    const found = [];
+    for (let next = after; next !== null && next < last; ) {
+      const page = await get(this.query({ after: next, limit: AT_ONCE }));
+      found.push(...page.trials.filter((trial) => trial.id <= last));
+      next = page.next;
+    }
+    return found;
+  }
+
+  /** The newest trials; those that were read before stay. Of those that fail or wait, all. */
   async update() {
-    const found = (await get(this.query({ newest: 1, limit: AT_ONCE }))).trials;
-    const first = found[0]?.id ?? 0;
-    this.trials = [...this.trials.filter((trial) => trial.id < first), ...found];
-    this.more = first > 1 && found.length >= AT_ONCE && this.least > 1;
-    this.least = this.trials[0]?.id ?? 0;
+    const few = !["", "ok"].includes(this.status.value);
+    const start = few ? 0 : Math.max(0, Math.min(this.start ?? Infinity, this.total - AT_ONCE));
+    const known = this.trials.filter((trial) => trial.id <= this.total - AT_ONCE);
+    const from = known.length ? Math.max(start, this.total - AT_ONCE) : start;
+    const found = await this.between(from, Infinity);
+    this.trials = [...known.filter((trial) => trial.id <= from), ...found];
+    this.start = start;
     this.draw();
   }
 
   again() {
-    this.trials = [];
-    this.page = 0;
-    this.least = Infinity;
+    Object.assign(this, { trials: [], page: 0, start: undefined });
     return this.update().catch((wrong) => say(wrong.message));
   }
 
   async earlier() {
     try {
-      const found = (await get(this.query({ before: this.least, limit: 10 * AT_ONCE }))).trials;
+      const start = Math.max(0, this.start - EARLIER);
+      const found = await this.between(start, this.start);
       this.trials = [...found, ...this.trials];
-      this.more = found.length >= 10 * AT_ONCE;
-      this.least = this.trials[0]?.id ?? 0;
+      this.start = start;
       this.draw();
     } catch (wrong) {
       say(wrong.message);
@@ -145,7 +157,7 @@ class Table {
 
   tell(found, pages) {
     const read = this.trials.length;
-    const all = this.more ? `the newest ${count(read)} of about ${count(this.total)} trials were read; filter and sort look at these` : plural(read, "trial");
+    const all = this.start > 0 ? `the newest ${count(read)} of about ${count(this.total)} trials were read; filter and sort look at these` : plural(read, "trial");
     const chosen = found === read ? "" : `${count(found)} of `;
     fill(this.read, `${chosen}${all}.`);
     const { page } = this;
@@ -156,7 +168,7 @@ class Table {
         h("span.soft", {}, `page ${page + 1} of ${pages}`),
         h("button", { type: "button", disabled: page >= pages - 1, onclick: () => this.turn(page + 1) }, "On"),
       ],
-      this.more && button(`Read ${count(10 * AT_ONCE)} earlier ones`, () => this.earlier()),
+      this.start > 0 && button(`Read ${count(Math.min(EARLIER, this.start))} earlier ones`, () => this.earlier()),
     );
   }
 }

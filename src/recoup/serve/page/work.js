@@ -2,8 +2,8 @@
 
 import { get, insist } from "./api.js";
 import { Card } from "./card.js";
-import { button, complain, complaint, dialog, field, fill, h, say } from "./dom.js";
-import { plural } from "./numbers.js";
+import { button, complain, complaint, dialog, field, fill, h, named, say } from "./dom.js";
+import { plural, short } from "./numbers.js";
 import { amendable } from "./trial.js";
 import { values, Values } from "./values.js";
 
@@ -17,16 +17,24 @@ export function work(context) {
   const told = h("ol.told", {});
   const none = h("p.soft", {}, "Nothing waits for a result.");
   const more = h("p", {});
+  const queue = h("div", {});
   const node = h(
     "div", {},
     h("h1", {}, "Waiting for results"),
-    context.mayWrite ? asking(context) : h("p.soft", {}, "This token may only read: nothing can be told or asked for."),
-    none, list, more,
+    context.mayWrite ? asking(context) : h("p.soft", {}, why(context.study)),
+    none, list, more, queue,
     h("section", { "aria-label": "Told just now", "aria-live": "polite" }, told),
   );
   let room = AT_ONCE;
 
+  function drawQueue() {
+    const rows = context.study.enqueued ?? [];
+    const line = (row) => h("li", {}, named(inWords(row.params ?? row.values ?? row.theta ?? row)), row.note ? h("span.soft", {}, ": ", named(row.note)) : null);
+    fill(queue, rows.length > 0 && h("details", {}, h("summary", {}, `${plural(rows.length, "candidate")} in line for the next who asks`), h("ol", {}, rows.slice(0, 50).map(line))));
+  }
+
   async function update() {
+    drawQueue();
     try {
       const found = await get(`${context.base}/waiting`);
       draw(found.trials);
@@ -71,6 +79,18 @@ export function work(context) {
 
   const timer = setInterval(() => document.hidden || update(), MINUTE);
   return { node, update, end: () => clearInterval(timer) };
+}
+
+/** Why nothing can be told here. */
+function why({ run, writable }) {
+  if (run) return "This is the study of a run, which asks and tells by itself.";
+  return writable === false ? "The file can only be read." : "This token may only read: nothing can be told or asked for.";
+}
+
+/** Values in a line: `kp 3, kd 0.2`. */
+function inWords(values) {
+  if (Array.isArray(values)) return values.map((value) => short(value)).join(", ");
+  return Object.entries(values).slice(0, 20).map(([name, value]) => `${name} ${short(value)}`).join(", ");
 }
 
 /** What was told, and whether it stands out. */
