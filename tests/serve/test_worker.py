@@ -35,9 +35,12 @@ class Remote:
         self.told.append((id, how))
         return Receipt(None, 3, None, False)
 
-    def renew(self, id, seconds):
-        self.renewed.append((id, seconds))
+    def renew(self, id, seconds, worker):
+        self.renewed.append((id, seconds, worker))
         self.heard.set()
+
+    def give_back(self, id, worker):
+        self.renewed.append((id, "back", worker))
 
 
 def came(id, *values, **more):
@@ -167,8 +170,8 @@ def test_what_is_broken_off_is_given_back():
 
     remote = Remote()
     with pytest.raises(KeyboardInterrupt):
-        work(remote, Hands(slots=2, came_of=pressed))
-    assert remote.renewed == [(1, 0), (2, 0)]
+        work(remote, Hands(slots=2, came_of=pressed), name="me")
+    assert remote.renewed == [(1, "back", "me"), (2, "back", "me")]
 
 
 def test_leases_are_renewed_while_a_rollout_runs():
@@ -179,7 +182,7 @@ def test_leases_are_renewed_while_a_rollout_runs():
         return came(trial.id, 1.0)
 
     work(remote, Hands(came_of=slow), episodes=1, lease=0.03)
-    assert set(remote.renewed) == {(1, 0.03)}
+    assert set(remote.renewed) == {(1, 0.03, None)}
 
 
 def test_rollouts_that_only_raise_end_the_work():

@@ -15,7 +15,7 @@ from recoup.serve.remote_trials import KEPT, Answer, Receipt, RemoteTrial
 STUDIES = "/v1/studies/"  # an address of the interface continues with the study's name
 TOKEN = "RECOUP_TOKEN"  # the environment variable
 PAGE_OF_TRIALS = 1000  # trials that are read at a time
-LEASE = 3600.0  # seconds
+LEASE, GIVEN_BACK = 3600.0, 0.001  # seconds
 TOLD = {  # of a result, beside its one return, and how the server calls it
     "values": "returns",
     "failed": "failed",
@@ -118,7 +118,7 @@ class RemoteStudy:
         self._root = f"{base}{STUDIES}{quote(name, safe='')}"
         found = self.facts()
         self.parameters: list[Plain] = found["parameters"]
-        self.names = tuple(row["name"] for row in self.parameters) if found["named"] else ()
+        self.names = tuple(row["name"] for row in self.parameters) if found.get("named", True) else ()
         self.direction: str = found["direction"]
         self.noun: str = found["noun"]
         self.uses_context = bool(found.get("uses_context"))
@@ -202,9 +202,14 @@ class RemoteStudy:
         """Says that a trial will not be rolled out."""
         return Answer(self._post(f"trials/{_number_of(id)}/cancel", {"why": why}) or {})
 
-    def renew(self, id: int, seconds: float = LEASE) -> None:
-        """Keeps a trial for so many seconds from now; 0 gives it back."""
-        self._post(f"trials/{_number_of(id)}/lease", {"seconds": seconds})
+    def renew(self, id: int, seconds: float = LEASE, *, worker: str | None = None) -> None:
+        """Keeps a trial for so many seconds from now, if it is still that `worker`'s."""
+        body = {"seconds": seconds, **_given(worker=worker)}
+        self._post(f"trials/{_number_of(id)}/lease", body)
+
+    def give_back(self, id: int, *, worker: str | None = None) -> None:
+        """Ends the lease of a trial: it is handed out again by the next `ask`."""
+        self.renew(id, GIVEN_BACK, worker=worker)
 
     def amend(
         self,

@@ -221,7 +221,7 @@ class Worker:
                 with suppress(
                     InputError, ConnectionError, RuntimeError
                 ):  # told elsewhere meanwhile
-                    self.study.renew(trial.id, self.settings.lease)
+                    self.study.renew(trial.id, self.settings.lease, worker=self.settings.name)
                 if self._ended.is_set():
                     return
 
@@ -229,7 +229,7 @@ class Worker:
         """Ends the leases of what is not told, so that the next who asks gets it."""
         for trial in [*self._out.values(), *self._line]:
             with suppress(InputError, ConnectionError, RuntimeError):
-                self.study.renew(trial.id, 0)
+                self.study.give_back(trial.id, worker=self.settings.name)
 
     def _waits(self, why: str, wait: float) -> None:
         """Hears that a call is made again."""
