@@ -88,14 +88,14 @@ function amending(context, trial, node) {
   const way = () => radios.map((label) => label.firstChild).find((input) => input.checked).value;
   const turned = () => {
     number_.hidden = way() !== "return";
-    reason_.hidden = way() !== "failed";
+    reason_.hidden = way() === "return";
     fill(changes);
   };
   const given = () => {
     const common = { why: why.value.trim() || null };
     if (way() === "return") return { return: number(value.value), ...common };
-    if (way() === "failed") return { failed: reason.value.trim(), ...common };
-    return { drop: true, ...common };
+    if (!reason.value.trim()) throw new Error("Say in a few words what happened.");
+    return { [way()]: reason.value.trim(), ...common };
   };
   const post = (body) => insist(`${context.base}/trials/${trial.id}/amend`, body);
   const look = async (event) => {
