@@ -23,7 +23,9 @@ ROOMS = {  # room -> rooms it may import, beside those and itself
     "reproduce": ("runs", "engine", "tasks", "core", "pictures"),
     "compare": ("runs", "study", "engine", "tasks", "core", "pictures"),
     "report": ("compare", "reproduce", "runs", "study", "engine", "pictures"),
+    "serve": ("report", "runs", "study", "store", "core", "pictures"),
     "cli": (
+        "serve",
         "report",
         "compare",
         "reproduce",
@@ -52,6 +54,7 @@ IN_STUDY = {  # the same inside `study`, the low ones first; `study` itself is i
 INTO_STUDY = {  # room -> what it may import of `study`
     "runs": ("study", "text", "reader", "run", "views"),
     "report": ("study", "text", "voice", "views"),
+    "serve": ("study", "text", "space", "reader", "trials", "run", "exchange", "voice", "views"),
     "cli": (
         "study",
         "text",
@@ -65,7 +68,10 @@ INTO_STUDY = {  # room -> what it may import of `study`
         "views",
     ),
 }
-VERSION_READERS = ("report/html.py", "reproduce/jobs.py", "cli/main.py")  # of recoup.__version__
+VERSION_READERS = (
+    *("report/html.py", "reproduce/jobs.py", "cli/main.py", "serve/endpoints.py"),
+    "serve/openapi.py",
+)  # of recoup.__version__
 NO_JAX = (
     "store",
     "engine/methods.py",
@@ -92,6 +98,7 @@ DOORS = {  # functions of the outside, whose parameters are options: they may ha
     "cli/compare.py:compare",
     "cli/reproduce_command.py",
     "cli/run_commands.py",
+    "cli/serve_command.py",
     "cli/study_commands.py",
     "cli/study_archives.py",
     "cli/train_commands.py:train",

@@ -11,7 +11,7 @@ def main() -> None:
     """Runs the program; Ctrl-C ends it at once, but where a command has something to finish."""
     signal.signal(signal.SIGINT, _quit)  # before anything slow is imported
     gc.set_threshold(50_000, 10, 10)  # imports and tracing make many objects and little garbage
-    if sys.argv[1:2] == ["study"]:
+    if sys.argv[1:2] in (["study"], ["serve"]):
         # Before NumPy is imported: matrices of a study are small, and threads for them cost more
         # than they save.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -21,7 +21,7 @@ BY_HAND = (
 )
 OTHERS = (
     *("train_commands", "run_commands", "policies", "reproduce_command", "compare", "lists"),
-    "work_command",
+    *("serve_command", "work_command"),
 )
 COMPILER = ("jax", "jaxlib", "optax")
 HELP = "Policy search that gets the most out of every rollout."
@@ -42,7 +42,8 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     by_hand = sys.argv[1:2] == ["study"]  # imports take most of its time
-    for name in BY_HAND if by_hand else (*OTHERS, *BY_HAND):
+    wanted = BY_HAND if by_hand else (*OTHERS, *BY_HAND)
+    for name in ("serve_command",) if sys.argv[1:2] == ["serve"] else wanted:
         import_module(f"recoup.cli.{name}")
     try:
         status = app(standalone_mode=False)

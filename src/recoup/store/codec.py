@@ -8,7 +8,7 @@ turns 3 into 3.0 and -0.0 into 0.0, and keeps NULL in place of NaN.
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from types import NoneType
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from recoup.checks import InputError
 from recoup.store.rows import (
     CREATED,
     Asked,
+    AskedColumns,
     Contents,
     Counters,
     Event,
@@ -30,6 +31,7 @@ from recoup.store.rows import (
     Result,
     Test,
     Told,
+    ToldColumns,
 )
 from recoup.store.schema import packed, packed_memory, unpacked, unpacked_memory
 
@@ -226,6 +228,21 @@ def also_of(record: Record) -> tuple[int, dict[str, float]]:
 def densities_of(record: Record) -> np.ndarray:
     """The densities of a record."""
     return unpacked(record[1])
+
+
+def asked_columns(rows: Sequence[Record]) -> AskedColumns:
+    """Records of trials as arrays."""
+    number, kind, proposal, theta, *_ = zip(*rows, strict=True) if rows else ((),) * 4
+    drew = np.array([-1 if one is None else one for one in proposal], np.int64)
+    numbers = unpacked(b"".join(theta)).reshape(len(rows), -1) if rows else np.zeros((0, 0))
+    return AskedColumns(np.array(number, np.int64), np.array(kind, "U8"), drew, numbers)
+
+
+def told_columns(rows: Sequence[Record]) -> ToldColumns:
+    """Records of results as arrays."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 8
+    values = np.array([np.nan if one is None else one for one in columns[3]], float)
+    return ToldColumns(np.array(columns[0], np.int64), values, np.array(columns[7], float))
 
 
 def setting_of(record: Record) -> tuple[str, Any]:

@@ -23,6 +23,7 @@ from recoup.store.rows import (
     FOREIGN,
     OK,
     Asked,
+    AskedColumns,
     Counters,
     Event,
     Fresh,
@@ -33,6 +34,7 @@ from recoup.store.rows import (
     Request,
     Result,
     Test,
+    ToldColumns,
 )
 
 ROWS_READ = 1000  # rows read at once
@@ -310,6 +312,25 @@ class Queries:
 
     # -- what a server needs --
 
+    def ids(self, after: int, n: int, status: str | None = None) -> list[int]:
+        """The numbers of the first `n` trials after one, of a status if said.
+
+        Those that were cancelled are pending too.
+        """
+        which, values = ("", ()) if status is None else ("AND status = ?", (status,))
+        query = f"SELECT id FROM trials WHERE id > ? {which} ORDER BY id LIMIT ?"
+        return [number for (number,) in self._file.rows(query, (int(after), *values, int(n)))]
+
+    def asked_columns(self, after: int) -> AskedColumns:
+        """All trials after a number, as arrays."""
+        rows = self._file.read("asked", tuple, "WHERE id > ? ORDER BY id", (int(after),))
+        return codec.asked_columns(rows)
+
+    def told_columns(self, since: float) -> ToldColumns:
+        """All results that were told since then, as arrays; without what was told beside."""
+        rows = self._file.read("told", tuple, "WHERE told_at >= ? ORDER BY id", (float(since),))
+        return codec.told_columns(rows)
+
     def changes(self) -> int:
         """A number that is another once another connection has written to the file."""
         return int(self._file.rows("PRAGMA data_version")[0][0])
@@ -322,6 +343,10 @@ class Queries:
         after = 'SELECT id, "return" FROM told WHERE status = ? AND id > ? ORDER BY id LIMIT ?'
         rows = self._file.rows(before, (OK, int(number), int(n) + 1))[::-1]
         return dict(rows + self._file.rows(after, (OK, int(number), int(n))))
+
+    def last_event(self) -> int:
+        """The number of the last event."""
+        return self._file.last_id("events")
 
     # -- small parts --
 

@@ -121,6 +121,23 @@ class Fresh(NamedTuple):
     proposal: int | None
 
 
+class AskedColumns(NamedTuple):
+    """Trials by number, a row each."""
+
+    id: np.ndarray  # [n]
+    kind: np.ndarray  # [n] words
+    proposal: np.ndarray  # [n], -1 where none drew it
+    theta: np.ndarray  # [n, D] latent
+
+
+class ToldColumns(NamedTuple):
+    """Results by trial, a row each."""
+
+    id: np.ndarray  # [n]
+    value: np.ndarray  # [n], not a number where it failed
+    told_at: np.ndarray  # [n]
+
+
 class Event(NamedTuple):
     """Something that happened to the study."""
 

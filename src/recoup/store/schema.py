@@ -84,13 +84,8 @@ TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `
     ),
     "workers": ("name TEXT",),  # by trial: to whom it was handed out last
 }
-LATER = {
-    "leases": EXTENDED,
-    "also": BESIDE,
-    "requests": KEYED,
-    "workers": KEYED,
-}  # made when they are first needed, by their formats:
-# a file without them is whole
+# Made when they are first needed, by their formats: a file without them is whole.
+LATER = {"leases": EXTENDED, "also": BESIDE, "requests": KEYED, "workers": KEYED}
 EXTRAS = (
     "CREATE UNIQUE INDEX told_in_order ON told (counted)",
     """CREATE VIEW trials AS

@@ -100,6 +100,12 @@ class Store(Writes):
         if rows:
             self._file.insert("leases", map(codec.of_lease, rows), OVER)
 
+    def renew(self, number: int, until: float) -> None:
+        """Writes that a trial is lent `until` then by whoever has it: it is not handed out anew."""
+        self._counters()
+        row = self.leases([number]).get(number, Lease(number, until))
+        self._file.insert("leases", [codec.of_lease(row._replace(until=until))], OVER)
+
     def end_leases(self, ids: Iterable[int]) -> None:
         """Writes that trials are handed out no more; of those handed out again two may be told."""
         self._counters()

@@ -29,35 +29,39 @@ def ask(opened: Opened, n: int, at: str | None, lease: float | None = None) -> l
 
     Under mirrored sampling whole pairs are drawn, so one more where need be.
     """
+    with opened.store.writing():
+        return given(opened, n, at, lease)
+
+
+def given(opened: Opened, n: int, at: str | None, lease: float | None = None) -> list[Asked]:
+    """The same, as a part of what a transaction writes; inside `writing()`."""
     store: Storage = opened.store
     pairs = opened.method.mirrored and at is None
-    with store.writing():
-        newest, last = store.newest(), store.counters().last
-        again = [] if at else returned(store, n)
-        waiting = [] if at else store.dequeue(n - len(again))
-        new = [
-            Asked(last + i, OWN, None, queued.theta, episode_seed(_seed(opened), last + i))
-            for i, queued in enumerate(waiting, 1)
-        ]
-        last, more = last + len(new), n - len(again) - len(new)
-        more += pairs and more % 2
-        kinds = [(MEAN, 0)] * more if at else _kinds(opened, newest, last, more)
-        new += [_drawn(opened, newest, last + i, *kind) for i, kind in enumerate(kinds, 1)]
-        store.add_trials(new)
-        for trial, queued in zip(new, waiting, strict=False):
-            if queued.note and queued.note.strip():
-                write_note(store, queued.note, trial.id)
-        lend(store, again + new, lease)
+    newest, last = store.newest(), store.counters().last
+    again = [] if at else returned(store, n)
+    waiting = [] if at else store.dequeue(n - len(again))
+    new = [
+        Asked(last + i, OWN, None, queued.theta, episode_seed(_seed(opened), last + i))
+        for i, queued in enumerate(waiting, 1)
+    ]
+    last, more = last + len(new), n - len(again) - len(new)
+    more += pairs and more % 2
+    kinds = [(MEAN, 0)] * more if at else _kinds(opened, newest, last, more)
+    new += [_drawn(opened, newest, last + i, *kind) for i, kind in enumerate(kinds, 1)]
+    store.add_trials(new)
+    for trial, queued in zip(new, waiting, strict=False):
+        if queued.note and queued.note.strip():
+            write_note(store, queued.note, trial.id)
+    lend(store, again + new, lease)
     return again + new
 
 
-def ask_own(opened: Opened, theta: np.ndarray, lease: float | None = None) -> Asked:
-    """A trial of one's own choice at a latent theta, on disk: what waits in line stays there."""
-    with opened.store.writing():
-        number = opened.store.counters().last + 1
-        new = Asked(number, OWN, None, theta, episode_seed(_seed(opened), number))
-        opened.store.add_trials([new])
-        lend(opened.store, [new], lease)
+def given_own(opened: Opened, theta: np.ndarray, lease: float | None = None) -> Asked:
+    """A trial of one's own choice at a latent theta; what waits in line stays. In `writing()`."""
+    number = opened.store.counters().last + 1
+    new = Asked(number, OWN, None, theta, episode_seed(_seed(opened), number))
+    opened.store.add_trials([new])
+    lend(opened.store, [new], lease)
     return new
 
 

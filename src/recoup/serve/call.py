@@ -1,0 +1,119 @@
+"""What a route's function is given, and the row of the table that it stands in."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
+from http import HTTPStatus
+from typing import Any, NamedTuple, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from recoup.checks import without_nan
+from recoup.core.types import Given, Plain
+from recoup.serve.hub import Hub
+from recoup.serve.problems import Problem
+from recoup.serve.served import Served
+from recoup.study.study import Study
+
+Found = TypeVar("Found")
+WRITE, JUDGE, READ, OPEN = "write", "judge", "read", "open"  # what a route does; OPEN to all
+
+
+class Call(NamedTuple):
+    """A request that is allowed, with its body and query checked."""
+
+    hub: Hub
+    request: Request
+    body: Given
+    query: Plain
+    may_write: bool
+
+    @property
+    def served(self) -> Served:
+        """The study that it names."""
+        name = self.request.path_params["name"]
+        found = self.hub.served.get(name)
+        if found is None:
+            raise Problem(HTTPStatus.NOT_FOUND, f"there is no study {name!r} here.")
+        return found
+
+    @property
+    def trial(self) -> int:
+        """The trial that it names."""
+        return int(self.request.path_params["id"])
+
+    def header(self, name: str) -> str | None:
+        """What a header says."""
+        return self.request.headers.get(name)
+
+
+Does = Callable[[Call], Awaitable[Given]]  # what JSON can hold, or a whole answer
+
+
+class Endpoint(NamedTuple):
+    """A row of the table of routes."""
+
+    method: str
+    path: str
+    does: Does
+    words: str  # what it is for
+    kind: str = READ
+    body: Plain | None = None  # its schema
+    query: Mapping[str, Plain] = {}  # schemas
+    headers: Mapping[str, Plain] = {}  # likewise, of those that it looks at
+    gives: tuple[str, ...] = ("application/json",)  # content types
+    status: int = HTTPStatus.OK
+
+
+async def done(future: "Future[Found]") -> Found:
+    """What a lane finds; who asked may have gone meanwhile, and it is done all the same."""
+    return await asyncio.shield(asyncio.wrap_future(future))
+
+
+Job = Callable[[Study, Call], Given]
+
+
+def reading(job: Job) -> Does:
+    """A route that reads."""
+
+    async def does(call: Call) -> Given:
+        return await done(call.served.reads(lambda study: job(study, call)))
+
+    return does
+
+
+def judging(job: Job) -> Does:
+    """A route whose answer may take a while."""
+
+    async def does(call: Call) -> Given:
+        return await done(call.served.judges(lambda study: job(study, call)))
+
+    return does
+
+
+def writing(job: Job) -> Does:
+    """A route that writes."""
+
+    async def does(call: Call) -> Given:
+        return await done(call.served.writes(lambda study: job(study, call)))
+
+    return does
+
+
+def as_json(found: Given, status: int = HTTPStatus.OK, headers: Any = None) -> Response:
+    """An answer of what JSON can hold: null for what is not a number."""
+    content = json.dumps(without_nan(plainly(found)), ensure_ascii=False, allow_nan=False)
+    return Response(content.encode(errors="backslashreplace"), status, headers, "application/json")
+
+
+def plainly(found: Given) -> Given:
+    """The same as dicts, lists, texts and numbers."""
+    if hasattr(found, "_asdict"):
+        found = found._asdict()
+    if isinstance(found, Mapping):
+        return {str(key): plainly(value) for key, value in found.items()}
+    if isinstance(found, (list, tuple, set, frozenset)):
+        return [plainly(value) for value in found]
+    return found.tolist() if hasattr(found, "tolist") else found

@@ -1,0 +1,81 @@
+"""One thread at a study's file: what is asked of it is done one after the other.
+
+A study has four such lanes: one alone writes; one makes moves, and has what a move writes done by
+the first; one reads what is shown; one judges, which may take a while. SQLite's readers do not wait
+for its writer, so that a result is on disk at once whatever the others do.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from http import HTTPStatus
+from pathlib import Path
+from typing import TypeVar
+
+from recoup.serve.problems import AGAIN, Problem
+from recoup.store.errors import Damaged
+from recoup.store.place import is_at
+from recoup.store.store import Store
+from recoup.study.study import Study
+
+Found = TypeVar("Found")
+
+
+class Lane:
+    """A thread, and its connection to a file, which is opened when it is first needed."""
+
+    def __init__(self, path: Path, written: bool, check: Callable[[], object]) -> None:
+        """`check` raises where the file is not the one that was named any more."""
+        self._path, self._written, self._check = path, written, check
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=path.name)
+        self._study: Study | None = None
+
+    def run(self, job: Callable[[Study], Found]) -> "Future[Found]":
+        """What a job makes of the study, once it is its turn."""
+        try:
+            return self._thread.submit(self._done, job)
+        except RuntimeError:  # it is closed
+            stops = "the server is being stopped."
+            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, stops, AGAIN) from None
+
+    def close(self, wait: bool) -> None:
+        """Ends the thread, after what it is at where one can wait for that."""
+        with suppress(RuntimeError):
+            self._thread.submit(self._let_go)
+        self._thread.shutdown(wait=wait)
+
+    def _done(self, job: Callable[[Study], Found]) -> Found:
+        self._check()
+        if self._study is None:
+            self._study = opened(self._path, self._written)
+        try:
+            return job(self._study)
+        except Damaged:
+            self._let_go()  # and opened anew, should it have been put right
+            raise
+
+    def _let_go(self) -> None:
+        study, self._study = self._study, None
+        if study is not None:
+            with suppress(Exception):
+                study.close()
+
+
+def opened(path: Path, written: bool) -> Study:
+    """The study in a file; a move that is due is left to the lane of moves."""
+    store = Store.open(path, read_only=not written)
+    try:
+        return Study(store)
+    except BaseException:
+        store.close()
+        raise
+
+
+def check_same(path: Path, known: os.stat_result | None) -> None:
+    """Raises where another file lies in the place of the one that was opened, or none."""
+    if known is not None and not is_at(path, known):
+        raise Damaged(
+            f"{path} was moved or removed since it was opened, or another file lies in the place "
+            "of it: put it back, or start the server anew."
+        )

@@ -1,0 +1,113 @@
+"""Starts the server, prints its address, and stops it in order."""
+
+import logging
+import socket
+import ssl
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import uvicorn
+
+from recoup.checks import InputError
+from recoup.serve.application import application
+from recoup.serve.hub import Hub
+from recoup.serve.tokens import LOOPBACK, Door, new_tokens, tokens_in
+
+STOP_SECONDS = 1  # that answers may take still once it is stopped
+BACKLOG = 1024
+
+
+class _Server(uvicorn.Server):
+    """Lets streams go before it waits for answers, and closes the files before it ends."""
+
+    def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
+        super().__init__(config)
+        self._hub = hub
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listens, and watches the files."""
+        import asyncio
+
+        await super().startup(sockets)
+        self._hub.start(asyncio.get_running_loop())
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Ends in order."""
+        self._hub.end()
+        await super().shutdown(sockets)
+        self._hub.close()
+
+
+def serve(
+    named: Sequence[Path],
+    *,
+    host: str = LOOPBACK[0],
+    port: int = 8765,
+    read_only: bool = False,
+    certfile: Path | None = None,
+    keyfile: Path | None = None,
+    token_file: Path | None = None,
+) -> None:
+    """Serves studies and runs until it is stopped; prints where."""
+    _check_tls(certfile, keyfile)
+    tokens = new_tokens() if token_file is None else tokens_in(token_file)
+    listening = _listening(host, port)
+    number = int(listening.getsockname()[1])
+    door = Door(host, number, certfile is not None, tokens)
+    hub = Hub(named, door, read_only)
+    if host not in LOOPBACK and certfile is None:
+        print(_open_words(host), file=sys.stderr)
+    print(f"{door.address}#token={tokens.full}")
+    print(f"To read alone: {door.address}#token={tokens.reading}", flush=True)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    config = uvicorn.Config(
+        application(hub),
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        ssl_certfile=certfile,
+        ssl_keyfile=keyfile,
+    )
+    _Server(config, hub).run([listening])
+
+
+def _open_words(host: str) -> str:
+    return (
+        f"warning: {host} can be reached by other machines, and without --certfile whoever is on "
+        "the way reads the token and all data."
+    )
+
+
+def _check_tls(certfile: Path | None, keyfile: Path | None) -> None:
+    """Raises where a certificate cannot be used."""
+    if certfile is None:
+        if keyfile is not None:
+            raise InputError("--keyfile needs --certfile.")
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certfile, keyfile)
+    except (OSError, ssl.SSLError) as wrong:
+        raise InputError(f"{certfile} cannot be used: {wrong}.") from None
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen(BACKLOG)
+    except (OSError, OverflowError) as wrong:
+        found.close()
+        why = getattr(wrong, "strerror", None) or wrong
+        raise InputError(
+            f"{host}:{port} cannot be listened on ({why}): give another --port."
+        ) from None
+    return found
