@@ -39,9 +39,11 @@ class Server:
                 text=True,
                 env={**os.environ, "RECOUP_TRACEBACK": ""},
             )
-        self.address = self.process.stdout.readline().strip()
-        self.read_address = self.process.stdout.readline().strip()
-        assert self.address.startswith("http"), self.errors.read_text()
+        printed = [self.process.stdout.readline().split() for _ in range(2)]
+        if not all(printed):
+            self.kill()
+            raise AssertionError(self.errors.read_text())
+        self.address, self.read_address = (words[-1] for words in printed)
         self.token = token_of(self.address)
         self.url = self.address.partition("#")[0]
         until(self.listens, self.errors.read_text)

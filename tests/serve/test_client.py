@@ -7,6 +7,7 @@ import pytest
 from losing import losing
 from scripted import answer, scripted
 from serving import Server
+from waiting import until
 
 import recoup
 from recoup.checks import InputError
@@ -83,7 +84,9 @@ def test_it_is_the_study_that_the_library_has(kind, remote, tmp_path):
                 assert receipt.trial.value == pytest.approx(earned(a))
                 assert receipt.trial.status == "ok"
                 assert not receipt.later
-            assert here.until_move() == there.until_move()
+            until(
+                lambda: there.until_move() == here.until_move()
+            )  # it is told first, then it moves
         assert here.counts() == there.counts()
         assert here.batch == there.batch
         if there.names:

@@ -54,8 +54,13 @@ def connect(
         certificate=certificate,
     )
     caller.on_wait = on_wait
-    name = study or found.study or _only_one(caller, found.base)
-    return RemoteStudy(caller, found.base, name)
+    try:
+        return RemoteStudy(
+            caller, found.base, study or found.study or _only_one(caller, found.base)
+        )
+    except BaseException:
+        caller.close()
+        raise
 
 
 def _only_one(caller: Caller, base: str) -> str:
@@ -118,7 +123,9 @@ class RemoteStudy:
         self._root = f"{base}{STUDIES}{quote(name, safe='')}"
         found = self.facts()
         self.parameters: list[Plain] = found["parameters"]
-        self.names = tuple(row["name"] for row in self.parameters) if found.get("named", True) else ()
+        self.names = (
+            tuple(row["name"] for row in self.parameters) if found.get("named", True) else ()
+        )
         self.direction: str = found["direction"]
         self.noun: str = found["noun"]
         self.uses_context = bool(found.get("uses_context"))
