@@ -13,7 +13,14 @@ from recoup.serve.call import JUDGE, OPEN, WRITE, Call, Endpoint, judging, readi
 STUDIES, RUNS = "/v1/studies/{name}", "/v1/runs/{name}"
 TRIALS = STUDIES + "/trials"
 TRIAL = TRIALS + "/{id}"
-KEYED_BY: Plain = {"Idempotency-Key": {"type": "string", "maxLength": writes.KEY_LENGTH}}
+KEYED_BY: Plain = {
+    "Idempotency-Key": {
+        "type": "string",
+        "pattern": "^[!-~]+$",
+        "minLength": 1,
+        "maxLength": writes.KEY_LENGTH,
+    }
+}
 TAGGED: Plain = {"If-None-Match": {"type": "string"}}
 LAST_EVENT: Plain = {"Last-Event-ID": {"type": "string"}}
 

@@ -14,16 +14,20 @@ VALUES: Plain = {  # of parameters, by name
 }
 NUMBERS: Plain = {"type": "object", "additionalProperties": {"type": ["number", "null"]}}
 BESIDE: Plain = {"also": NUMBERS, "context": NUMBERS}
-MOST_TOLD, MOST_ASKED = 1000, 10_000  # results and trials at once
+MOST_TOLD, ASKED_AT_ONCE = 1000, 10_000  # results and trials at once
 SECONDS: Plain = {"type": "number", "exclusiveMinimum": 0, "maximum": 1e9}
 WORKER: Plain = {"type": ["string", "null"], "maxLength": 200, "default": None}
+ROWS: Plain = {"type": "array", "items": {"type": "array", "items": NUMBER}}
 TRAJECTORY: Plain = {
     "type": "object",
     "properties": {
-        **{key: {"type": "array"} for key in ("features", "actions", "rewards")},
-        "steps": {"type": "integer"},
+        "features": ROWS,
+        "actions": ROWS,
+        "rewards": {"type": "array", "items": NUMBER},
+        "steps": ID,
     },
     "required": ["features", "actions", "rewards"],
+    "additionalProperties": False,
 }
 NAME: Plain = {"type": "string", "maxLength": 10_000}
 
@@ -57,7 +61,7 @@ TELL_MANY: Plain = {
     "maxItems": MOST_TOLD,
 }
 ASK = one_of(
-    n={"type": "integer", "minimum": 1, "maximum": MOST_ASKED, "default": 1},
+    n={"type": "integer", "minimum": 1, "maximum": ASKED_AT_ONCE, "default": 1},
     lease={**SECONDS, "type": ["number", "null"], "default": 3600},
     worker=WORKER,
     at={"anyOf": [{"enum": ["mean"]}, {"type": "null"}, VALUES], "default": None},

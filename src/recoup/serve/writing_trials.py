@@ -6,6 +6,7 @@ another thread; who asks next waits for it a little, as with the library.
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from http import HTTPStatus
@@ -25,6 +26,7 @@ from recoup.study.trials.diary import pause, paused_since
 from recoup.study.trials.leases import check_lease, now, tell
 from recoup.study.voice.slips import AROUND, slips
 
+PLAIN_KEY = re.compile(r"[!-~]+")
 KEY, KEY_LENGTH = "idempotency-key", 200  # the header, and its characters
 ASK_SECONDS = 2.0  # at most, that who asks waits for a move
 
@@ -39,9 +41,9 @@ async def ask(call: Call) -> Given:
 
 def checked_key(key: str | None) -> str | None:
     """An Idempotency-Key, once it is a short text."""
-    if key is None or (0 < len(key) <= KEY_LENGTH and key.isprintable()):
+    if key is None or (0 < len(key) <= KEY_LENGTH and PLAIN_KEY.fullmatch(key)):
         return key
-    sentence = f"an Idempotency-Key has 1 to {KEY_LENGTH} characters that can be printed."
+    sentence = f"an Idempotency-Key has 1 to {KEY_LENGTH} letters, digits and marks, no spaces."
     raise Problem(HTTPStatus.BAD_REQUEST, sentence)
 
 
