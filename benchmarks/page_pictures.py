@@ -93,12 +93,14 @@ def settled(page, view):
         page.evaluate("scrollTo(0, 0)")
     if view == "data":
         page.get_by_text("At rest").wait_for()
-        slider = page.locator(".slider-row input[type=range]").nth(2)
-        slider.focus()
-        for _ in range(5):
-            slider.press("PageDown")
+        slider = page.get_by_role("slider", name="damping").first
+        for _ in range(25):
+            slider.press("ArrowLeft")
         page.get_by_text("At rest").wait_for()
+        page.evaluate("() => document.activeElement.blur()")
         page.evaluate("scrollTo(0, 0)")
+    if view == "deploy":
+        page.get_by_text("Copy as JSON").wait_for()
 
 
 def main():

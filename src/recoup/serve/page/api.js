@@ -16,6 +16,7 @@ export class Away extends Error {
   }
 }
 
+const SESSION = "/v1/session";
 const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const LONG = /^-?\d{16,}$/;
 
@@ -47,7 +48,7 @@ async function answered(path, options) {
   heard(false);
   if (answer.ok || answer.status === 304) return answer;
   const problem = new Problem(answer.status, await answer.json().catch(() => ({})));
-  if (answer.status === 401) line.dispatchEvent(new Event("locked"));
+  if (answer.status === 401 && path !== SESSION) line.dispatchEvent(new Event("locked"));
   throw problem;
 }
 
@@ -133,5 +134,5 @@ function pause(ms, signal) {
 
 /** Exchanges a token for a cookie. */
 export function enter(token) {
-  return write("POST", "/v1/session", { token });
+  return write("POST", SESSION, { token });
 }

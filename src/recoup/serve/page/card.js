@@ -41,7 +41,9 @@ export class Card {
   }
 
   form() {
-    this.input = h("input.large", { type: "text", inputmode: "text", autocomplete: "off", name: "return", enterkeyhint: "send" });
+    const hint = fresh("note");
+    const how = { id: fresh("return"), "aria-describedby": hint, type: "text", inputmode: "text", autocomplete: "off" };
+    this.input = h("input.large", { ...how, name: "return", enterkeyhint: "send" });
     this.input.addEventListener("input", () => this.typing());
     const noun = this.context.study.noun || "return";
     const unit = this.context.study.unit;
@@ -50,7 +52,8 @@ export class Card {
     this.beside = this.extras();
     const form = h(
       "form", { onsubmit: (event) => this.tell(event), autocomplete: "off" },
-      h("div.row.grow", {}, field(label, this.input, "Of several episodes: all of them, with spaces between."), this.send),
+      h("label", { for: this.input.id }, label), h("div.row.grow", {}, this.input, this.send),
+      h("p.soft", { id: hint }, "Of several episodes: all of them, with spaces between."),
       this.beside.map((one) => one.node), this.wrong, this.failure(),
     );
     return (this.box = h("fieldset.plain", {}, form));

@@ -28,8 +28,9 @@ class Answer {
   quick(found) {
     this.node.classList.add("moving");
     this.kind.textContent = "On the way, by weights alone";
-    this.value.textContent = typeof found.value === "number" ? `about ${short(found.value, 4)}` : "";
-    this.words.textContent = typeof found.value === "number" ? "" : "The data say nothing of it.";
+    const value = found.value ?? found.mean ?? null;
+    this.value.textContent = value === null ? "" : `about ${short(value, 4)}`;
+    this.words.textContent = value === null ? "The data say nothing of it." : "";
     this.share(found.unseen);
   }
 
@@ -45,7 +46,7 @@ class Answer {
     const known = typeof unseen === "number";
     this.meter.hidden = !known;
     if (known) this.meter.value = unseen;
-    this.unseen.textContent = known ? `${percent(unseen)} of it lies where hardly any result could have been drawn.` : "";
+    this.unseen.textContent = known ? `unseen: ${percent(unseen)} of it` : "";
   }
 
   silent(text) {

@@ -8,7 +8,7 @@ import { titled } from "./values.js";
 export function deploy(context) {
   const { study, base } = context;
   const verdict = h("p.verdict-line", {});
-  const words = h("div", {});
+  const words = h("div", {}, h("p.soft", {}, "One moment."));
   const table = h("div", {});
   const matters = h("div", {});
   const budget = h("input", { type: "text", inputmode: "numeric", autocomplete: "off" });
@@ -21,6 +21,7 @@ export function deploy(context) {
     try {
       draw(await ask(`${base}/recommend`, { budget: whole(budget), worth: typed(worth) }));
     } catch (problem) {
+      if (words.querySelector(".soft")) fill(words);
       complain(wrong, problem.message);
     }
   }

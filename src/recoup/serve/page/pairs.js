@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { field, h } from "./dom.js";
 import { plural, short } from "./numbers.js";
-import { Plot, ramp } from "./plots.js";
+import { Plot, ramp, roomy } from "./plots.js";
 import { amendable } from "./trial.js";
 
 export function pairs(context) {
@@ -56,7 +56,10 @@ class Plotted {
     this.ids = column("id");
     this.low.textContent = values.length ? `${noun} ${short(low, 4)}` : "";
     this.high.textContent = values.length ? short(high, 4) : "";
-    const scale = (name) => (parameters.find((one) => one.name === name).scale === "log" ? { distr: 3 } : {});
+    const scale = (name) => {
+      const log = parameters.find((one) => one.name === name).scale === "log";
+      return { ...(log ? { distr: 3 } : {}), range: roomy(log) };
+    };
     return {
       said: `${plural(order.length, "trial")}: ${up} over ${across}, coloured by ${noun}.`,
       none: "No results yet.",

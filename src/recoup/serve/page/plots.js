@@ -60,7 +60,7 @@ export class Plot {
       scales: { x: { time: false, ...now.x }, y: { ...now.y } },
       axes: [
         { ...axis, values, size: 34 },
-        { ...axis, values, size: (plot, found) => Math.max(40, 12 + 7 * Math.max(0, ...(found ?? []).map((text) => text.length))) },
+        { ...axis, values, ...now.up, size: (plot, found) => Math.max(40, 12 + 7 * Math.max(0, ...(found ?? []).map((text) => text.length))) },
       ],
       legend: { show: false },
       cursor: { drag: { x: true, y: false }, points: { size: 8 }, dataIdx: now.pick },
@@ -101,6 +101,25 @@ export class Plot {
     this.made?.destroy();
     this.made = null;
   }
+}
+
+/** Room around the first and the last value, so that no point is cut by the edge. */
+export function roomy(log) {
+  return (_, low, high) => {
+    if (low === null || high === null) return [null, null];
+    if (log) return [low / (high / low || 1) ** 0.05 / 1.02, high * (high / low || 1) ** 0.05 * 1.02];
+    const room = 0.05 * (high - low) || 0.1 * Math.abs(high) || 1;
+    return [low - room, high + room];
+  };
+}
+
+/** Three ticks, for a plot that is too small for more. */
+export function threeTicks(log) {
+  return (_, at, low, high) => {
+    const middle = log ? Math.sqrt(low * high) : (low + high) / 2;
+    const inner = (end) => (log ? middle * (end / middle) ** 0.8 : middle + 0.8 * (end - middle));
+    return [inner(low), middle, inner(high)].map((value) => Number(value.toPrecision(3)));
+  };
 }
 
 const RAMP = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];

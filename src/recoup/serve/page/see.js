@@ -5,10 +5,12 @@ import { fill, h, named, say } from "./dom.js";
 import { coalesced } from "./live.js";
 import { between, percent, plural, short } from "./numbers.js";
 import { pairs } from "./pairs.js";
-import { colours, Plot } from "./plots.js";
+import { colours, Plot, roomy, threeTicks } from "./plots.js";
 import { table } from "./table.js";
 import { amendable } from "./trial.js";
 import { filter, titled } from "./values.js";
+
+const AT_ONCE = 12; // parameters that are drawn without being looked at
 
 export function see(context) {
   const parts = [summary(context), returns(context), parameters(context), pairs(context), table(context)];
@@ -115,7 +117,7 @@ function describe({ points, moves }, context) {
     data: [ids, values, column("high"), column("low"), column("estimate"), ids.map(() => null)],
     series: [
       {},
-      { stroke: accent, fill: accent, paths: () => null, points: { show: true, size: 5, fill: accent, stroke: accent } },
+      { stroke: accent, fill: accent, paths: () => null, points: { show: true, size: 6, fill: accent, stroke: accent } },
       { stroke: "transparent", spanGaps: true, points: { show: false } },
       { stroke: "transparent", spanGaps: true, points: { show: false } },
       { stroke: second, width: 2, spanGaps: true, points: { show: false } },
@@ -163,10 +165,11 @@ function parameters(context) {
     const mean = moves.mean[row.parameter.name]?.at(-1);
     row.node.querySelector("figcaption .soft").textContent = mean === undefined || mean === null ? "" : short(mean);
   };
+  if (rows.length <= AT_ONCE) rows.forEach((row) => (row.seen = true));
   const watch = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       const row = rows.find((one) => one.node === entry.target);
-      row.seen = entry.isIntersecting;
+      row.seen ||= entry.isIntersecting;
       draw(row);
     }
   }, { rootMargin: "200px" });
@@ -174,7 +177,7 @@ function parameters(context) {
   const node = h(
     "section", {}, h("h2", {}, "Parameters over moves"),
     h("p.soft", {}, "The mean of the search, and one standard deviation around it."),
-    rows.length > 12 ? filter(rows) : null, h("div.plots", {}, rows.map((row) => row.node)),
+    rows.length > AT_ONCE ? filter(rows) : null, h("div.plots", {}, rows.map((row) => row.node)),
   );
   const update = async () => {
     moves = await get(`${context.base}/moves`);
@@ -200,6 +203,7 @@ function spread(moves, parameter) {
     series: [{}, { stroke: "transparent", points: { show: false } }, { stroke: "transparent", points: { show: false } }, { stroke: accent, width: 2, points: { show: mean.length < 3 } }],
     bands: [{ series: [1, 2], fill: band }],
     names: ["move", "up to", "from", "mean"],
-    y: log ? { distr: 3 } : {},
+    y: { ...(log ? { distr: 3 } : {}), range: roomy(log) },
+    up: { splits: threeTicks(log), filter: (_, splits) => splits },
   };
 }

@@ -6,11 +6,13 @@ import { count, exact, plural, short, when } from "./numbers.js";
 import { amendable } from "./trial.js";
 import { titled } from "./values.js";
 
-const ROWS = 50; // on a page of the table
+const ROWS = 25; // on a page of the table
 const AT_ONCE = 1000; // trials that are read at once, as many as the server gives
 const EARLIER = 10000; // that are read on request
 const COLUMNS = 6; // parameters that are shown unless a name is looked for
 const STATUS = [["all", ""], ["with a result", "ok"], ["failed", "failed"], ["waiting", "pending"], ["cancelled", "cancelled"]];
+
+const NUMBERS = (key) => key === "id" || key === "value" || key.startsWith("p:");
 
 export function table(context) {
   const one = new Table(context);
@@ -24,7 +26,7 @@ class Table {
     this.text = h("input", { type: "search", autocomplete: "off", oninput: () => this.turn(0) });
     this.columns = h("input", { type: "search", autocomplete: "off", oninput: () => this.draw() });
     this.body = h("div.scroll", { tabIndex: 0, role: "region", "aria-label": "Trials" });
-    this.pager = h("div.row", {});
+    this.pager = h("div.row.pager", {});
     this.read = h("p.soft", { role: "status" });
     const many = context.study.parameters.length > COLUMNS;
     this.node = h(
@@ -140,7 +142,7 @@ class Table {
       this.turn(0);
       this.body.querySelector("th[aria-sort] button")?.focus();
     };
-    return h("th", { scope: "col", "aria-sort": sorted }, h("button.link", { type: "button", onclick: click }, label, arrow));
+    return h("th", { scope: "col", class: NUMBERS(key) ? "number" : null, "aria-sort": sorted }, h("button.link", { type: "button", onclick: click }, label, arrow));
   }
 
   row(trial, parameters) {
