@@ -18,6 +18,7 @@ from recoup.serve.served import Served
 from recoup.study.study import Study
 
 Found = TypeVar("Found")
+ANSWERS_KEPT = 64  # of judgements, while nothing changes
 WRITE, JUDGE, READ, OPEN = "write", "judge", "read", "open"  # what a route does; OPEN to all
 
 
@@ -88,9 +89,22 @@ def judging(job: Job) -> Does:
     """A route whose answer may take a while."""
 
     async def does(call: Call) -> Given:
-        return await done(call.served.judges(lambda study: job(study, call)))
+        return await done(call.served.judges(lambda study: _kept(study, call, job)))
 
     return does
+
+
+def _kept(study: Study, call: Call, job: Job) -> Given:
+    """What was found before, where nothing in the study has changed: pages ask for the same."""
+    served, now = call.served, call.served.look().version
+    if served.judged_at != now:
+        served.judged, served.judged_at = {}, now
+    key = json.dumps([call.request.url.path, call.body, call.query], sort_keys=True)
+    if key not in served.judged:
+        if len(served.judged) >= ANSWERS_KEPT:
+            served.judged.clear()
+        served.judged[key] = job(study, call)
+    return served.judged[key]
 
 
 def writing(job: Job) -> Does:

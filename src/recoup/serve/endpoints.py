@@ -105,7 +105,7 @@ ENDPOINTS = (
         *(WRITE, schemas.NOTHING),
     ),
     Endpoint(
-        *("POST", f"{STUDIES}/evaluate", judging(judged.evaluate), "What a distribution earns"),
+        *("POST", f"{STUDIES}/evaluate", judged.evaluate, "What a distribution earns"),
         *(JUDGE, schemas.EVALUATE),
     ),
     Endpoint(

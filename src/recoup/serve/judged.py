@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from starlette.responses import Response
 
 from recoup.core.types import Given, Plain
-from recoup.serve.call import Call
+from recoup.serve.call import Call, done, judging
 from recoup.serve.problems import Problem
 from recoup.serve.writing_trials import in_order
 from recoup.study.study import Study
@@ -15,13 +15,35 @@ from recoup.study.views.snapshot import of_a_draw
 from recoup.study.voice.sentences import CANDIDATE, DRAW
 
 
-def evaluate(study: Study, call: Call) -> Plain:
-    """The expected return of a distribution, the newest unless given, at no rollout."""
+async def evaluate(call: Call) -> Given:
+    """The expected return of a distribution, the newest unless given, at no rollout.
+
+    `quick`: by weights alone, by the thread that reads, so that sliders never wait for a model.
+    """
+    if call.body["quick"]:
+        return await done(call.served.reads(lambda study: _quickly(study, call)))
+    return await exactly(call)
+
+
+def _quickly(study: Study, call: Call) -> Plain:
+    mean, std = (_candidate(study, call.body[key]) for key in ("mean", "std"))
+    found = study.weighed(mean, std)
+    if found is None:
+        said = "no value by weights alone: this study's distributions are compiled."
+        raise Problem(HTTPStatus.CONFLICT, said)
+    return {"value": found.value, "ess": found.ess, "unseen": found.unseen}
+
+
+def _evaluated(study: Study, call: Call) -> Plain:
+    """What `recoup study evaluate` says."""
     mean, std = (_candidate(study, call.body[key]) for key in ("mean", "std"))
     found = study.evaluate(mean, std)
     of = DRAW if mean is None and std is None else CANDIDATE
     said = of_a_draw(found, goal=study.opened.goal, of=of)
     return {**found._asdict(), "sentence": said}
+
+
+exactly = judging(_evaluated)
 
 
 def _candidate(study: Study, values: Plain | None) -> Given:
@@ -50,7 +72,12 @@ def recommend(study: Study, call: Call) -> Plain:
 
 def suggest(study: Study, call: Call) -> Plain:
     """The candidate with the best lower bound within what the results cover; or why none."""
-    return {"params": None, "sentence": "nothing is suggested yet."}
+    found = study.suggest()
+    if found.prediction is None:
+        return {"params": None, "low": None, "value": None, "sentence": found.words}
+    one = found.prediction
+    ends = {"low": one.low, "high": one.high, "value": one.expected}
+    return {"params": one.params, **ends, "sentence": found.words}
 
 
 def report(study: Study, call: Call) -> Response:

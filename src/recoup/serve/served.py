@@ -9,7 +9,7 @@ from threading import RLock
 from typing import NamedTuple, TypeVar
 
 from recoup.checks import InputError
-from recoup.core.types import Plain
+from recoup.core.types import Given, Plain
 from recoup.serve.changes import Change, Changes, next_version
 from recoup.serve.lane import Lane, check_same, opened
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING
@@ -49,7 +49,7 @@ class Served:
         self._now = Change(0, {})
         self.error: str | None = None
         self.columns: TrialColumns | None = None  # of the lane that reads
-        self.remembered: Plain = {}  # of the lane that judges
+        self.judged, self.judged_at = dict[str, Given](), 0  # of the lane that judges
 
     # -- what is asked of the file --
 

@@ -31,17 +31,18 @@ NDJSON, CSV = "application/x-ndjson", "text/csv"
 async def study_now(call: Call) -> Given:
     """The study as it is; nothing, where the one who asks has that version."""
 
-    def read(study: Study) -> tuple[int, Plain | None]:
+    def read(study: Study) -> tuple[str, Plain | None]:
         version = call.served.look().version
-        if call.header("if-none-match") in (f'"{version}"', f'W/"{version}"'):
-            return version, None
-        return version, described(study, call)
+        late = "-overdue" if overdue(study.store) else ""  # by the clock, not by the file
+        tag = f'"{version}{late}"'
+        if call.header("if-none-match") in (tag, f"W/{tag}"):
+            return tag, None
+        return tag, {**described(study, call), "version": version}
 
-    version, found = await done(call.served.reads(read))
-    tag = {"ETag": f'"{version}"'}
+    tag, found = await done(call.served.reads(read))
     if found is None:
-        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=tag)
-    return as_json({**found, "version": version}, headers=tag)
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": tag})
+    return as_json(found, headers={"ETag": tag})
 
 
 def described(study: Study, call: Call) -> Plain:

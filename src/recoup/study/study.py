@@ -54,6 +54,7 @@ from recoup.study.trials.diary import (
 )
 from recoup.study.trials.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
 from recoup.study.trials.results import for_each, told_of, told_within, trial_number
+from recoup.study.views.by_weights import WeighedMean, weighed
 from recoup.study.views.diagnostics import diagnostics, evaluate
 from recoup.study.views.in_notebook import as_html
 from recoup.study.views.listing import best, dataframe, trials
@@ -64,6 +65,7 @@ from recoup.study.views.study_summary import in_a_line, mean_policy
 from recoup.study.voice.evaluation import Evaluation
 from recoup.study.voice.predict import Prediction, predict
 from recoup.study.voice.recommend import Recommendation, recommend
+from recoup.study.voice.suggesting import Suggestion, suggestion
 
 if TYPE_CHECKING:
     import pandas
@@ -508,6 +510,17 @@ class Study:
         `mean` is in the user's units and `std` latent.
         """
         return evaluate(self.opened, self._mover, mean, std)
+
+    def weighed(self, mean: Given = None, std: Given = None) -> WeighedMean | None:
+        """What weights alone say of a candidate, at once; `evaluate` says it exactly.
+
+        None where they cannot be computed without JAX or a family of the user's.
+        """
+        return weighed(self.opened, self._mover, mean, std)
+
+    def suggest(self) -> Suggestion:
+        """The parameters with the best lower end of their interval, of what results cover."""
+        return suggestion(self.opened)
 
     def recommend(self, *, worth: float | None = None, budget: int | None = None) -> Recommendation:
         """The parameters to deploy, what they are worth, and whether to go on; no rollout.

@@ -235,8 +235,8 @@ def _usable(rows: Contents, settings: Plain) -> Contents:
     leases = {n: lease for n, lease in rows.leases.items() if n in asked}
     workers = {n: name for n, name in rows.workers.items() if n in asked}
     requests = {n: row for n, row in rows.requests.items() if all(i in asked for i in row.trials)}
-    beside = {"leases": leases, "workers": workers, "requests": requests}
-    return kept._replace(told=told, moves=moves, trajectories=trajectories, **beside)
+    kept = kept._replace(leases=leases, workers=workers, requests=requests)
+    return kept._replace(told=told, moves=moves, trajectories=trajectories)
 
 
 def _has_all(rows: Contents, settings: Plain, result: Result) -> bool:

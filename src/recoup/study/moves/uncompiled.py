@@ -70,9 +70,15 @@ def judged(
     row: Method, ledger: Ledger, results: Results, target: np.ndarray
 ) -> tuple[Seen, np.ndarray, float, int]:
     """What `results` say of the distribution of a block of numbers."""
-    samples, proposals, outside = _placed(row, ledger, results)
-    drew = Drew(proposals, outside, _extended_mixture(samples, proposals, ledger.mixture))
+    samples, drew = placed_samples(row, ledger, results)
+    proposals = drew.proposals
     return plain.judge(row, proposals.family.unpacked(target, ledger.dim), samples, drew)
+
+
+def placed_samples(row: Method, ledger: Ledger, results: Results) -> tuple[Samples, Drew]:
+    """Samples, and what drew them, whatever candidate they are to be weighed for."""
+    samples, proposals, outside = _placed(row, ledger, results)
+    return samples, Drew(proposals, outside, _extended_mixture(samples, proposals, ledger.mixture))
 
 
 def _placed(row: Method, ledger: Ledger, results: Results) -> tuple[Samples, Proposals, np.ndarray]:
