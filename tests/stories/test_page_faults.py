@@ -93,6 +93,7 @@ def test_trials_that_were_asked_for_before_the_answer_was_lost_are_given_once(br
 
         page.route("**/ask", swallow)
         page.get_by_role("button", name="Ask for trials").click()
+        page.get_by_text("1 trial asked for.").wait_for()
         card(page, 34).wait_for()
         assert len(keys) == 2
         assert keys[0] == keys[1]

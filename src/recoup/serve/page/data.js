@@ -229,7 +229,7 @@ class Row {
     });
     this.wrong = complaint();
     this.node = h(
-      "div.slider-row", {}, h("h3", { id }, titled(parameter), h("span.soft", {}, " ", range(parameter))),
+      "div.slider-row", {}, h("h2.small", { id }, titled(parameter), h("span.soft", {}, " ", range(parameter))),
       h("div.mean", {}, this.slider, this.input), this.wrong,
       h("label.spread", {}, h("span.soft", {}, "spread"), this.spreadSlider, this.shown),
     );

@@ -50,7 +50,7 @@ function lock(text) {
   };
   const note = "It stands in the address that recoup serve printed, behind #token=. The whole address will do.";
   const form = h(
-    "form.banner", { id: "lock", onsubmit: open, "aria-label": "Token" },
+    "form.banner", { id: "lock", onsubmit: open, "aria-label": "Open this server" },
     h("p", {}, text), field("Token", input, note), wrong, h("button.main", { type: "submit" }, "Open"),
   );
   main.before(form);

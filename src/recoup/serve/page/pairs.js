@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { field, h } from "./dom.js";
 import { plural, short } from "./numbers.js";
-import { Plot, ramp, roomy } from "./plots.js";
+import { logTicks, Plot, ramp, roomy } from "./plots.js";
 import { amendable } from "./trial.js";
 
 export function pairs(context) {
@@ -60,6 +60,7 @@ class Plotted {
       const log = parameters.find((one) => one.name === name).scale === "log";
       return { ...(log ? { distr: 3 } : {}), range: roomy(log) };
     };
+    const ticks = (name) => (scale(name).distr ? { splits: logTicks, filter: (_, splits) => splits } : {});
     return {
       said: `${plural(order.length, "trial")}: ${up} over ${across}, coloured by ${noun}.`,
       none: "No results yet.",
@@ -68,6 +69,8 @@ class Plotted {
       names: [across, up, noun],
       x: scale(across),
       y: scale(up),
+      across: ticks(across),
+      up: ticks(up),
       hooks: { draw: [(plot) => dots(plot, column("x"), column("y"), values, low, high)] },
       pick: nearest,
     };

@@ -59,7 +59,7 @@ export class Plot {
       bands: now.bands ?? [],
       scales: { x: { time: false, ...now.x }, y: { ...now.y } },
       axes: [
-        { ...axis, values, size: 34 },
+        { ...axis, values, ...now.across, size: 34 },
         { ...axis, values, ...now.up, size: (plot, found) => Math.max(40, 12 + 7 * Math.max(0, ...(found ?? []).map((text) => text.length))) },
       ],
       legend: { show: false },
@@ -111,6 +111,16 @@ export function roomy(log) {
     const room = 0.05 * (high - low) || 0.1 * Math.abs(high) || 1;
     return [low - room, high + room];
   };
+}
+
+/** Ticks at 1, 2 and 5 times powers of ten. */
+export function logTicks(plot, at, low, high) {
+  const found = [];
+  for (let power = Math.floor(Math.log10(low)); 10 ** power <= high; power += 1) {
+    for (const digit of [1, 2, 5]) found.push(Number(`${digit}e${power}`));
+  }
+  const inside = found.filter((value) => value >= low && value <= high);
+  return inside.length > 1 ? inside : threeTicks(true)(plot, at, low, high);
 }
 
 /** Three ticks, for a plot that is too small for more. */
