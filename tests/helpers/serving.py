@@ -39,11 +39,11 @@ class Server:
                 text=True,
                 env={**os.environ, "RECOUP_TRACEBACK": ""},
             )
-        printed = [self.process.stdout.readline().split() for _ in range(2)]
-        if not all(printed):
+        self.printed = [self.process.stdout.readline().strip() for _ in range(2)]
+        if not all(self.printed):
             self.kill()
             raise AssertionError(self.errors.read_text())
-        self.address, self.read_address = (words[-1] for words in printed)
+        self.address, self.read_address = (line.split()[-1] for line in self.printed)
         self.token = token_of(self.address)
         self.url = self.address.partition("#")[0]
         until(self.listens, self.errors.read_text)

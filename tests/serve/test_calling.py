@@ -177,6 +177,17 @@ def test_a_thread_has_a_connection_of_its_own_and_keeps_it(call):
     assert ports[0] == ports[1] != ports[2] == ports[3]
 
 
+def test_a_connection_that_was_closed_meanwhile_is_replaced_at_once(call):
+    with scripted(GOOD, LOST, GOOD) as script:
+        caller, clock = call(script)
+        caller.get("/v1")
+        assert caller.post("/ask", {}) == {"good": 1}
+        caller.close()
+    assert not clock.waits
+    first, again = script.heard[1:]
+    assert first.headers["Idempotency-Key"] == again.headers["Idempotency-Key"]
+
+
 def test_a_query_leaves_out_what_is_not_said(call):
     with scripted(GOOD) as script:
         caller, _ = call(script)

@@ -12,7 +12,13 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import (
+    BadStatusLine,
+    HTTPConnection,
+    HTTPException,
+    HTTPResponse,
+    HTTPSConnection,
+)
 from urllib.parse import urlencode
 from uuid import uuid4
 
@@ -121,27 +127,38 @@ class Caller:
         if body is not None:
             headers |= {"Content-Type": "application/json", "Idempotency-Key": str(key)}
         try:
-            connection = self._connection()
-            connection.request(verb, path, body, headers)
-            response = connection.getresponse()
-            read = response.read()
+            response, read = self._sent(verb, path, body, headers)
         except ssl.SSLCertVerificationError as wrong:
-            self.close()
             raise InputError(
                 f"the certificate of {self.where} is not trusted ({wrong.verify_message}): give "
                 "its file as certificate=... (or in the environment variable SSL_CERT_FILE)."
             ) from None
         except (OSError, HTTPException) as wrong:
-            self.close()
             if isinstance(wrong, ssl.SSLError) and wrong.reason == NO_TLS:
                 raise InputError(
                     f"{self.where} speaks no TLS: write http:// in its place."
                 ) from None
             raise _Lost(printable(str(wrong)) or type(wrong).__name__) from None
-        except BaseException:  # Ctrl-C: half an answer is left in the connection
-            self.close()
-            raise
         return self._read(response, read)
+
+    def _sent(
+        self, verb: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> tuple[HTTPResponse, bytes]:
+        """The response, read whole. A connection that was idle may be closed: then by another."""
+        while True:
+            connection = self._connection()
+            used = connection.sock is not None
+            try:
+                connection.request(verb, path, body, headers)
+                response = connection.getresponse()
+                return response, response.read()
+            except (ConnectionError, BadStatusLine):
+                self.close()
+                if not used:
+                    raise
+            except BaseException:  # Ctrl-C too: half an answer is left in the connection
+                self.close()
+                raise
 
     def _read(self, response: HTTPResponse, body: bytes) -> Given:
         """The answer, or what it means that there is none."""
