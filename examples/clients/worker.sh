@@ -22,8 +22,9 @@ post() { # PATH BODY: asks again, with the same key, until there is an answer
 }
 while ((told < rollouts)); do
   trial=$(post ask '{"n": 1, "lease": 3600, "worker": "worker.sh"}' | jq -c '.trials[0]')
-  if value=$(jq .params <<<"$trial" | "$rollout" 2>"$why" | jq -e numbers 2>>"$why"); then
+  if value=$(jq .params <<<"$trial" | "$rollout" 2>"$why" | jq -e 'numbers | select(isnormal or . == 0)' 2>>"$why"); then
     result=$(jq -n --argjson value "$value" '{return: $value}')
   else result=$(jq -n --rawfile why "$why" '{failed: (if $why == "" then "no number" else $why[-300:] end)}'); fi
-  post "trials/$(jq .id <<<"$trial")/tell" "$result" >/dev/null && told=$((told + 1))
+  post "trials/$(jq .id <<<"$trial")/tell" "$result" >/dev/null
+  told=$((told + 1))
 done

@@ -84,13 +84,17 @@ def results(study):
 
 
 def check(folder, trials):
-    """Every row and every move is what it must be, each trial told once and none more."""
-    with Study.open(folder / "robot.db", read_only=True) as study:
+    """Every row and every move is what it must be, each trial told once and none more.
+
+    Opening it makes the moves that were due when the server was killed.
+    """
+    with Study.open(folder / "robot.db") as study:
         found = study.trials()
         assert [trial.id for trial in found] == list(range(1, trials + 1))
         assert {trial.status for trial in found} <= {"ok", "failed"}
         assert not study.told_later()
         assert study.history()[-1]["results"] > trials - study.batch
+        assert study.until_move() > 0
     checked = recoup("study", "check", folder / "robot.db", "--json")
     assert checked.returncode == 0, checked.stdout
     assert json.loads(checked.stdout)["sound"]
