@@ -33,6 +33,7 @@ WINDOWS = {
     },
 }
 DRAWN = "() => [...document.querySelectorAll('.plot')].slice(0, 2).every(p => p.firstChild)"
+TALL = {"see": 1900}  # a view of which more is shown
 CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser")
 
 
@@ -73,13 +74,12 @@ def pictures(address, out):
             for view, head in VIEWS.items():
                 page.goto(f"{address.partition('#')[0]}#/study/robot/{view}")
                 page.get_by_role("heading", name=head).wait_for()
+                size = how["viewport"]
+                page.set_viewport_size({**size, "height": TALL.get(view, size["height"])})
                 settled(page, view)
-                page.screenshot(path=out / f"{view}-{kind}.png", full_page=view in FULL)
+                page.screenshot(path=out / f"{view}-{kind}.png")
             context.close()
         browser.close()
-
-
-FULL = ("see",)  # views of which the whole is shown
 
 
 def settled(page, view):

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-PATIENCE = 120_000.0  # milliseconds after which what is looked for will not come any more
+PATIENCE = 120_000.0
 LOOK = """async () => {
   const images = [...document.images], broken = [];
   await Promise.all(images.map(i => i.decode().catch(() => broken.push(i.alt))));

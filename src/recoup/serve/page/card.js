@@ -146,7 +146,7 @@ export class Card {
     const path = `${this.context.base}/trials/${this.trial.id}/${verb}`;
     try {
       const answer = await insist(path, body, { signal: this.given.signal, waiting: (why) => this.waiting(why) });
-      say(`Trial ${this.trial.id}: ${words}.`);
+      if (!answer?.slip) say(`Trial ${this.trial.id}: ${words}.`);
       this.done(answer, words);
     } catch (problem) {
       this.box.disabled = false;

@@ -9,7 +9,8 @@ import { amendable } from "./trial.js";
 export function pairs(context) {
   const names = context.study.parameters.filter((one) => !one.choices).map((one) => one.name);
   if (names.length < 2) return { node: h("div", {}), update: () => null };
-  const choose = (at) => h("select", { dir: "auto", onchange: () => update() }, names.map((name) => h("option", { value: name, selected: name === at }, name)));
+  let chosen = false;
+  const choose = (at) => h("select", { dir: "auto", onchange: () => ((chosen = true), update()) }, names.map((name) => h("option", { value: name, selected: name === at }, name)));
   const [across, up] = [choose(names[0]), choose(names[1])];
   const host = h("div", {});
   const scale = new Plotted();
@@ -21,9 +22,8 @@ export function pairs(context) {
     "section", {}, h("h2", {}, "Two parameters together"),
     h("div.row", {}, field("Across", across), field("Up", up)), host, scale.legend,
   );
-  let chosen = false;
   async function update() {
-    if (!chosen) chosen = mostTelling(context, across, up, names);
+    if (!chosen && context.snapshot) chosen = mostTelling(context, across, up, names);
     const query = new URLSearchParams({ x: across.value, y: up.value, limit: "2000" });
     plot.show(await get(`${context.base}/pairs?${query}`));
   }

@@ -63,7 +63,7 @@ export class Plot {
         { ...axis, values, ...now.up, size: (plot, found) => Math.max(40, 12 + 7 * Math.max(0, ...(found ?? []).map((text) => text.length))) },
       ],
       legend: { show: false },
-      cursor: { drag: { x: true, y: false }, points: { size: 8 }, dataIdx: now.pick },
+      cursor: { drag: { x: true, y: false }, points: { size: 8 }, ...(now.pick ? { dataIdx: now.pick } : {}) },
       hooks: { ...now.hooks, setCursor: [(plot) => this.read(plot)], ready: [(plot) => this.listen(plot)] },
     };
   }

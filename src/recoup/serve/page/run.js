@@ -20,7 +20,7 @@ export function run({ name, top, main }) {
     if (document.hidden) return;
     try {
       const found = await get(base);
-      fill(about, facts(Object.entries(found).filter(([, value]) => plain(value)).map(([key, value]) => [words(key), shown(value)])));
+      fill(about, facts(Object.entries(found).filter(([key, value]) => plain(value) && !LEFT_OUT.includes(key)).map(([key, value]) => [words(key), shown(value)])));
       fill(films, film(found, base));
       plot.show(await get(`${base}/curve`));
     } catch (wrong) {
@@ -32,7 +32,11 @@ export function run({ name, top, main }) {
   return { name: null, again: look, end: () => (clearInterval(timer), plot.end()) };
 }
 
+const LEFT_OUT = ["name", "study", "run", "film"];
+const WORDS = { wall_s: "seconds it took" };
+
 function words(key) {
+  if (WORDS[key]) return WORDS[key];
   return key.replaceAll("_", " ");
 }
 

@@ -13,30 +13,35 @@ import { filter, titled } from "./values.js";
 const AT_ONCE = 12; // parameters that are drawn without being looked at
 
 export function see(context) {
-  const parts = [summary(context), returns(context), parameters(context), pairs(context), table(context)];
+  const two = pairs(context);
+  const words = summary(context, () => updates.get(two)());
+  const parts = [words, returns(context), parameters(context), two, table(context)];
+  const updates = new Map(parts.map((part) => [part, coalesced(() => tried(part))]));
   const node = h("div", {}, h("h1.hidden", {}, "How it fares"), parts.map((part) => part.node));
-  const update = coalesced(async () => {
-    for (const part of parts) {
-      try {
-        await part.update();
-      } catch (wrong) {
-        if (!wrong.status) return;
-        if (wrong.status !== 401) say(wrong.message);
-      }
-    }
-  });
+  const update = () => [...parts.slice(1), words].forEach((part) => updates.get(part)()); // what takes longest is asked for last
   return { node, update, end: () => parts.forEach((part) => part.end?.()) };
 }
 
+/** Each part comes as soon as it can, whatever becomes of the others. */
+async function tried(part) {
+  try {
+    await part.update();
+  } catch (wrong) {
+    if (wrong.status && wrong.status !== 401) say(wrong.message);
+  }
+}
+
 /** What the study says of itself: tiles, then its advice. */
-function summary(context) {
-  const tiles = h("div.tiles", {});
+function summary(context, then) {
+  const tiles = h("div.tiles", {}, h("p.soft", {}, "Being computed\u2026"));
   const advice = h("ul.advice", {});
   const limits = h("div", {});
   const node = h("section", { "aria-label": "In short" }, tiles, limits, h("h2", {}, "What it says"), advice);
   const update = async () => {
     const found = await get(`${context.base}/snapshot`);
+    const first = !context.snapshot;
     context.snapshot = found;
+    if (first) then();
     const { study } = context;
     const worth = found.expected_return_of_mean_policy;
     const draw = found.expected_return_of_a_draw;

@@ -128,7 +128,7 @@ class Table {
     const some = found.slice(this.page * ROWS, (this.page + 1) * ROWS);
     const { noun } = this.context.study;
     const parameters = this.parameters();
-    const heads = [["id", "trial"], ["status", "status"], ["value", noun], ["told_at", "told"], ...parameters.map((one) => [`p:${one.name}`, titled(one)])];
+    const heads = [["id", "trial"], ["status", "status"], ["value", noun], ...parameters.map((one) => [`p:${one.name}`, titled(one)]), ["told_at", "told"]];
     fill(this.body, h("table.trials", {}, h("thead", {}, h("tr", {}, heads.map(([key, label]) => this.head(key, label)))), h("tbody", {}, some.map((trial) => this.row(trial, parameters)))));
     this.tell(found.length, pages);
   }
@@ -152,8 +152,8 @@ class Table {
       h("td.number", {}, h("button.link", { type: "button", onclick: () => amendable(this.context, trial.id), "aria-label": `Trial ${trial.id}` }, String(trial.id))),
       h("td", {}, trial.status, why && h("span.soft", {}, ": ", named(String(why).slice(0, 120)))),
       h("td.number", {}, trial.value === null ? "" : short(trial.value, 8)),
-      h("td.time", {}, when(trial.told_at)),
       parameters.map((one) => h("td.number", { title: exact(trial.params[one.name]) }, named(short(trial.params[one.name])))),
+      h("td.time", {}, when(trial.told_at)),
     );
   }
 

@@ -15,6 +15,7 @@ export function work(context) {
   const cards = new Map();
   const list = h("div.cards", {});
   const told = h("ol.told", {});
+  const slips = h("ol.told", {});
   const none = h("p.soft", {}, "Nothing waits for a result.");
   const more = h("p", {});
   const queue = h("div", {});
@@ -22,7 +23,7 @@ export function work(context) {
     "div", {},
     h("h1", {}, "Waiting for results"),
     context.mayWrite ? asking(context) : h("p.soft", {}, why(context.study)),
-    none, list, more, queue,
+    slips, none, list, more, queue,
     h("section", { "aria-label": "Told just now", "aria-live": "polite" }, told),
   );
   let room = AT_ONCE;
@@ -72,7 +73,11 @@ export function work(context) {
 
   function heard(id, answer, words) {
     drop(id);
-    told.prepend(receipt(context, id, answer, words));
+    const row = receipt(context, id, answer, words);
+    if (answer?.slip) {
+      slips.prepend(row);
+      row.scrollIntoView({ block: "nearest" });
+    } else told.prepend(row);
     while (told.children.length > KEPT) told.lastChild.remove();
     context.refresh();
   }
@@ -98,8 +103,9 @@ function receipt(context, id, answer, words) {
   const put = button("Put right\u2026", () => amendable(context, id), "quiet");
   return h(
     "li", { class: answer?.slip ? "slip" : null },
-    h("span", {}, `Trial ${id}: ${words}.`), put,
     answer?.slip ? h("p", { role: "alert" }, answer.slip) : null,
+    h("span", {}, `Trial ${id}: ${words}.`), put,
+    answer?.slip ? button("It is right", (event) => event.target.closest("li").remove(), "quiet") : null,
     answer?.later ? h("p", {}, "Another result of it was told before: that one counts, this one is kept beside it.") : null,
   );
 }
