@@ -86,13 +86,21 @@ ENDPOINTS = (
     Endpoint(
         *("POST", f"{TRIAL}/cancel", writing(writes.cancel), "Do not roll a trial out"),
         *(WRITE, schemas.CANCEL),
+        headers=KEYED_BY,
     ),
-    Endpoint("POST", f"{TRIAL}/amend", writes.amend, "Put a result right", WRITE, schemas.AMEND),
+    Endpoint(
+        *("POST", f"{TRIAL}/amend", writes.amend, "Put a result right", WRITE, schemas.AMEND),
+        headers=KEYED_BY,
+    ),
     Endpoint(
         *("POST", f"{STUDIES}/enqueue", writing(writes.enqueued), "Put a theta in line"),
         *(WRITE, schemas.ENQUEUE),
+        headers=KEYED_BY,
     ),
-    Endpoint("POST", f"{STUDIES}/note", writing(writes.noted), "Write down", WRITE, schemas.NOTE),
+    Endpoint(
+        *("POST", f"{STUDIES}/note", writing(writes.noted), "Write down", WRITE, schemas.NOTE),
+        headers=KEYED_BY,
+    ),
     Endpoint(
         "PUT", f"{STUDIES}/title", writing(writes.titled), "Name the study", WRITE, schemas.TITLE
     ),

@@ -22,12 +22,14 @@ from recoup.study.reader.settings import RUN
 from recoup.study.study import Study
 from recoup.study.text.times import in_full
 from recoup.study.trials.ask import enqueue, given, given_own
-from recoup.study.trials.diary import pause, paused_since
+from recoup.study.trials.diary import cancel as cancel_trial
+from recoup.study.trials.diary import pause, paused_since, write_note
 from recoup.study.trials.leases import check_lease, now, tell
 from recoup.study.voice.slips import AROUND, slips
 
 PLAIN_KEY = re.compile(r"[!-~]+")
 KEY, KEY_LENGTH = "idempotency-key", 200  # the header, and its characters
+DONE_BEFORE = "this was done before."  # what is said to who asks again
 ASK_SECONDS = 2.0  # at most, that who asks waits for a move
 
 
@@ -52,14 +54,37 @@ def _asked(study: Study, body: Plain, key: str | None) -> Plain:
     check_no_run(study)
     store, text = study.store, json.dumps(body, sort_keys=True)
     with store.writing():
-        before = None if key is None else store.request(key)
-        if before is not None and before.body != text:
-            raise Problem(
-                HTTPStatus.UNPROCESSABLE_ENTITY,
-                f"the Idempotency-Key {key!r} came with another body before: give a new one.",
-            )
+        before = _before(study, key, text)
         ids = _new(study, body, key) if before is None else before.trials
     return {"trials": trials_of(study, ids)}
+
+
+def _before(study: Study, key: str | None, text: str) -> Request | None:
+    """The request that came with a key before, which must have been the same."""
+    before = None if key is None else study.store.request(key)
+    if before is not None and before.body != text:
+        raise Problem(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            f"the Idempotency-Key {key!r} came with another body before: give a new one.",
+        )
+    return before
+
+
+def was_done(study: Study, call: Call) -> bool:
+    """Whether what came with a key was done before."""
+    key = checked_key(call.header(KEY))
+    return _before(study, key, _text_of(call)) is not None
+
+
+def note_done(study: Study, call: Call) -> None:
+    """Writes that what came with a key is done; inside `writing()`."""
+    key = checked_key(call.header(KEY))
+    if key is not None:
+        study.store.add_request(Request(key, _text_of(call), []))
+
+
+def _text_of(call: Call) -> str:
+    return json.dumps([call.request.url.path, call.body], sort_keys=True)
 
 
 def _new(study: Study, body: Plain, key: str | None) -> list[int]:
@@ -182,20 +207,37 @@ def lend_again(study: Study, call: Call) -> Plain:
 def cancel(study: Study, call: Call) -> Plain:
     """A trial will not be rolled out."""
     check_there(study, [call.trial])
-    if study.store.results([call.trial]):
-        with suppress(Damaged):
-            status = HTTPStatus.CONFLICT
-            said = f"trial {call.trial} has a result: `amend` puts it right, or drops it."
-            raise Problem(status, said)
-    found = study.cancel(call.trial, call.body["why"])
+    why = call.body["why"]
+    why = None if why is None else check_text("why", why)
+    with study.store.writing():
+        if was_done(study, call):
+            return {"trials": trials_of(study, [call.trial]), "words": DONE_BEFORE}
+        if study.store.results([call.trial]):
+            with suppress(Damaged):
+                status = HTTPStatus.CONFLICT
+                said = f"trial {call.trial} has a result: `amend` puts it right, or drops it."
+                raise Problem(status, said)
+        found = cancel_trial(study.store, call.trial, why)
+        note_done(study, call)
     return {"trials": trials_of(study, found.trials), "words": found.words}
 
 
 async def amend(call: Call) -> Given:
     """A result is put right; with `dry_run` it is said what would change."""
-    served, how = call.served, call.body
-    lane = served.judges if how["dry_run"] else served.puts_right
-    return await done(lane(lambda study: _amended(study, call.trial, how)))
+    lane = call.served.judges if call.body["dry_run"] else call.served.puts_right
+    return await done(lane(lambda study: _amended_once(study, call)))
+
+
+def _amended_once(study: Study, call: Call) -> Plain:
+    """An amendment; of one that came before with its key, how things are now."""
+    if was_done(study, call):
+        (row,) = trials_of(study, [call.trial])
+        return {"changes": [DONE_BEFORE], "done": True, "trial": row, "moves": []}
+    found = _amended(study, call.trial, call.body)
+    if found["done"]:
+        with study.store.writing():
+            note_done(study, call)
+    return found
 
 
 def _amended(study: Study, number: int, body: Plain) -> Plain:
@@ -219,7 +261,9 @@ def enqueued(study: Study, call: Call) -> Plain:
     note = call.body["note"]
     note = None if note is None else check_text("note", note)
     with study.store.writing():
-        enqueue(study.store, latent, note)
+        if not was_done(study, call):
+            enqueue(study.store, latent, note)
+            note_done(study, call)
     return {"in_line": study.store.enqueued()}
 
 
@@ -228,7 +272,10 @@ def noted(study: Study, call: Call) -> Plain:
     number = call.body["trial"]
     if number is not None:
         check_there(study, [number])
-    study.note(call.body["text"], number)
+    with study.store.writing():
+        if not was_done(study, call):
+            write_note(study.store, call.body["text"], number)
+            note_done(study, call)
     return {"notes": [note._asdict() for note in study.notes()]}
 
 
