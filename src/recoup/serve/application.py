@@ -51,9 +51,7 @@ def application(hub: Hub) -> ASGIApp:
     routes += _page()
     app = Starlette(
         routes=routes,
-        exception_handlers={Exception: _failed, Problem: on_error, 404: on_error, 405: on_error}
-        | {400: on_error, 413: on_error},
-        max_body_size=BODY_BYTES,
+        exception_handlers={Exception: _failed, 400: on_error, 404: on_error, 405: on_error},
     )
     app.router.redirect_slashes = False
     return _guarded(app, hub)
@@ -161,4 +159,17 @@ async def _body(schema: Plain, request: Request) -> Given:
     if kind != JSON:
         said = f"the body must be {JSON}, and Content-Type must say so."
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, said)
-    return checked("the body", schema, parsed(await request.body()))
+    return checked("the body", schema, parsed(await _content(request)))
+
+
+async def _content(request: Request) -> bytes:
+    """The body, once it is known not to be too large: what says so is not even read."""
+    said, found = request.headers.get("content-length", "0"), bytearray()
+    too_large = Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has {BODY_BYTES:,} bytes.")
+    if said.isdecimal() and int(said) > BODY_BYTES:
+        raise too_large
+    async for chunk in request.stream():
+        found += chunk
+        if len(found) > BODY_BYTES:
+            raise too_large
+    return bytes(found)

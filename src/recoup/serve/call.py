@@ -18,6 +18,7 @@ from recoup.serve.served import Served
 from recoup.study.study import Study
 
 Found = TypeVar("Found")
+GONE_SECONDS = 1.0  # between two looks whether who asked is still there
 ANSWERS_KEPT = 64  # of judgements, while nothing changes
 WRITE, JUDGE, READ, OPEN = "write", "judge", "read", "open"  # what a route does; OPEN to all
 
@@ -89,9 +90,19 @@ def judging(job: Job) -> Does:
     """A route whose answer may take a while."""
 
     async def does(call: Call) -> Given:
-        return await done(call.served.judges(lambda study: _kept(study, call, job)))
+        return await wanted(call, call.served.judges(lambda study: _kept(study, call, job)))
 
     return does
+
+
+async def wanted(call: Call, future: "Future[Found]") -> Found:
+    """What a lane finds; where whoever asked has gone, it need not begin with it."""
+    waiting = asyncio.wrap_future(future)
+    while not (await asyncio.wait([waiting], timeout=GONE_SECONDS))[0]:
+        if await call.request.is_disconnected():
+            waiting.cancel()
+            raise Problem(HTTPStatus.REQUEST_TIMEOUT, "who asked has gone.")
+    return waiting.result()
 
 
 def _kept(study: Study, call: Call, job: Job) -> Given:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from recoup.checks import without_nan
 from recoup.core.types import Plain
 from recoup.store.rows import CANCELLED, CONTEXT, FAILED, OK, PENDING, Asked, Event, Lease, Result
@@ -37,10 +39,21 @@ def trials_of(study: Study, ids: Iterable[int]) -> list[Plain]:
     with store.reading():
         of = store.results(listed), store.leases(listed), store.workers(listed)
         beside = Beside(*of, joined_notes(store), store.cancelled())
-        return [_plain(study, asked, beside) for asked in store.asked(listed)]
+        rows = store.asked(listed)
+        named = values_of(study, rows)
+        return [_plain(study, *row, beside) for row in zip(rows, named, strict=True)]
 
 
-def _plain(study: Study, asked: Asked, beside: Beside) -> Plain:
+def values_of(study: Study, rows: Sequence[Asked]) -> list[Plain]:
+    """The parameters of trials by name, in the user's units; all of them at once, if that is so."""
+    opened = study.opened
+    if opened.charts or not rows:
+        return [opened.params(opened.values(asked)) for asked in rows]
+    values = opened.in_units(np.stack([asked.theta for asked in rows]))
+    return [opened.params(row) for row in values]
+
+
+def _plain(study: Study, asked: Asked, params: Plain, beside: Beside) -> Plain:
     """A trial, and what came of it: null where there is nothing."""
     number = asked.id
     result, lease = beside.results.get(number), beside.leases.get(number)
@@ -56,7 +69,7 @@ def _plain(study: Study, asked: Asked, beside: Beside) -> Plain:
         "id": number,
         "kind": asked.kind,
         "status": waits if told is None else told.status,
-        "params": study.opened.params(study.opened.values(asked)),
+        "params": params,
         "value": told and told.value,
         "stderr": told and told.stderr,
         "episodes": told and told.episodes,

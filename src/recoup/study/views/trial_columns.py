@@ -28,7 +28,7 @@ class TrialColumns:
         store = self.of.store
         last = int(self.asked.id[-1]) if self.asked.id.size else 0
         new = store.asked_columns(last)
-        if not last:
+        if new.id.size and not last:
             self.asked = new
         elif new.id.size:
             pairs = zip(self.asked, new, strict=True)

@@ -1,0 +1,187 @@
+"""A served study beside the library, in one run: `python -m benchmarks.serve`.
+
+How long it takes to start, to read columns, to tell from several clients at once and while a move
+is being made; each with the processor's time of the server, for the machine may be busy.
+"""
+
+import concurrent.futures
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+from recoup.store import codec
+from recoup.store.rows import DRAWN, OK, Asked, Result, Told
+from recoup.study.study import Study
+
+PARAMETERS, CLIENTS, EACH = 20, 8, 50
+PROGRAM = "from recoup.__main__ import main; main()"
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Served:
+    """A server of one file, and requests to it."""
+
+    def __init__(self, path):
+        begun = time.perf_counter()
+        words = [sys.executable, "-c", PROGRAM, "serve", str(path), "--port", "0"]
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        address = self.process.stdout.readline().split()[0]
+        self.started = time.perf_counter() - begun
+        self.port = int(address.split(":")[2].split("/")[0])
+        self.token, self.base = address.partition("token=")[2], f"/v1/studies/{path.stem}"
+        self.kept = threading.local()
+
+    def call(self, method, path, body=None):
+        """An answer as bytes, by a connection of the thread's own."""
+        if not hasattr(self.kept, "connection"):
+            self.kept.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
+            self.kept.connection.connect()
+            self.kept.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        content = None if body is None else json.dumps(body)
+        self.kept.connection.request(method, f"{self.base}{path}", content, headers)
+        answered = self.kept.connection.getresponse()
+        found = answered.read()
+        assert answered.status == 200, found
+        return found
+
+    def spent(self):
+        """Seconds of the processor that the server has used."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def stop(self):
+        """Ctrl-C; how long it takes."""
+        begun = time.perf_counter()
+        self.process.send_signal(2)
+        self.process.wait()
+        return time.perf_counter() - begun
+
+
+def large(path, n, dim):
+    """A study of `n` results, written as no search would write them."""
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=(n, dim))
+    values = -np.sum((theta - 0.5) ** 2, axis=1)
+    with Study.open(path, dim=dim, batch=n + 1) as study:
+        store = study.store
+        with store.writing():
+            store.add_trials([Asked(i, DRAWN, 0, theta[i - 1], i) for i in range(1, n + 1)])
+            told = [Told(OK, float(value), None, 1) for value in values]
+            rows = [Result(i, one, i, 1e9 + i) for i, one in enumerate(told, 1)]
+            store._file.insert("told", map(codec.of_result, rows))
+            store._now = store.counters()._replace(ok=n, counted=n, fresh=n)
+
+
+def timed(what, server, of, *words):
+    """Prints how long a request takes, the first time and again."""
+    for when in ("first", "again"):
+        before, begun = server.spent(), time.perf_counter()
+        size = len(of(*words))
+        wall = time.perf_counter() - begun
+        print(f"  {what}, {when}: {wall:.2f} s ({server.spent() - before:.2f} s of CPU, {size} B)")
+
+
+def columns(folder, n):
+    """What a page loads of many trials."""
+    path = folder / "large.db"
+    large(path, n, PARAMETERS)
+    server = Served(path)
+    print(f"listens after {server.started:.2f} s (target 1.5; CPU {server.spent():.2f} s)")
+    print(f"{n} trials x {PARAMETERS} (target 2 s):")
+    for place in ("", "/points?width=1600", "/points?params=*", "/trials?limit=1000", "/moves"):
+        timed(place or "the study", server, server.call, "GET", place)
+    print(f"stops after {server.stop():.2f} s (target 2)")
+
+
+def quantiles(seconds):
+    """In words."""
+    p50, p99 = np.quantile(seconds, [0.5, 0.99]) * 1000
+    return f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, {len(seconds)} results"
+
+
+def telling(folder, batch, words):
+    """Several clients that tell as fast as they can."""
+    path = folder / f"tell-{batch}.db"
+    Study.open(path, dim=6, batch=batch).close()
+    server = Served(path)
+    asked = json.loads(server.call("POST", "/ask", {"n": CLIENTS * EACH, "lease": None}))
+    ids = [trial["id"] for trial in asked["trials"]]
+
+    def work(mine):
+        found = []
+        for number in mine:
+            begun = time.perf_counter()
+            server.call("POST", f"/trials/{number}/tell", {"return": -float(number % 17)})
+            found.append(time.perf_counter() - begun)
+        return found
+
+    begun, before = time.perf_counter(), server.spent()
+    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
+        each = list(pool.map(work, (ids[i::CLIENTS] for i in range(CLIENTS))))
+    took, cpu = time.perf_counter() - begun, server.spent() - before
+    seconds = [x for one in each for x in one]
+    print(
+        f"{words}: {len(ids) / took:.0f} a second ({1000 * cpu / len(ids):.1f} ms of CPU each); "
+        f"{quantiles(seconds)}"
+    )
+    moves = json.loads(server.call("GET", ""))["moves"]
+    print(f"  {moves} moves were made meanwhile")
+    server.stop()
+
+
+LIBRARY = """
+import sys
+from recoup.study.study import Study
+with Study.open(sys.argv[1]) as study:
+    print("here", flush=True)
+    sys.stdin.readline()
+    for number in map(int, sys.argv[2].split(",")):
+        study.tell(number, -float(number % 17))
+"""
+
+
+def by_library(folder):
+    """The same by as many processes of the library."""
+    path = folder / "library.db"
+    with Study.open(path, dim=6, batch=10**6) as study:
+        ids = [trial.id for trial in study.ask(CLIENTS * EACH)]
+    workers = []
+    for i in range(CLIENTS):
+        listed = ",".join(map(str, ids[i::CLIENTS]))
+        words = [sys.executable, "-c", LIBRARY, str(path), listed]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        workers.append(subprocess.Popen(words, **pipes))
+    for worker in workers:
+        worker.stdout.readline()
+    begun = time.perf_counter()
+    for worker in workers:
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    for worker in workers:
+        worker.wait()
+    took = time.perf_counter() - begun
+    print(f"{CLIENTS} processes of the library: {len(ids) / took:.0f} a second")
+
+
+def main(n=100_000):
+    """Prints all figures."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        columns(folder, n)
+        by_library(folder)
+        telling(folder, 10**6, f"{CLIENTS} clients of a server")
+        telling(folder, 10, f"{CLIENTS} clients while moves are made (target p99 50 ms)")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
