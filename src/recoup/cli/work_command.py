@@ -17,7 +17,7 @@ from recoup.core.types import Plain
 if TYPE_CHECKING:
     from recoup.serve.client import RemoteStudy
     from recoup.serve.remote_trials import RemoteTrial
-    from recoup.serve.worker import CameBack, Tally, Worker
+    from recoup.serve.remote_worker import CameBack, Tally, Worker
     from recoup.tasks.engines.engine import Engine, Outcome
 
 WORK_EXAMPLES = examples(
@@ -67,7 +67,7 @@ def work(
     """Roll out trials of a served study, and tell what came of them, until it is stopped."""
     from recoup.checks import check_count
     from recoup.serve.client import connect
-    from recoup.serve.worker import Settings, Worker
+    from recoup.serve.remote_worker import Settings, Worker
 
     seconds = duration("--lease", lease)
     limit = None if timeout is None else duration("--timeout", timeout)
@@ -144,7 +144,7 @@ def _until_stopped(worker: "Worker") -> "Tally":
 @contextmanager
 def _ending() -> Iterator[None]:
     """However the work ends, a sentence says it."""
-    from recoup.serve.worker import OnlyRaises
+    from recoup.serve.remote_worker import OnlyRaises
     from recoup.tasks.engines.engine import Broken
 
     try:

@@ -9,7 +9,7 @@ from waiting import LIMIT
 from recoup.checks import InputError
 from recoup.serve.calling import Refused
 from recoup.serve.remote_trials import Receipt, RemoteTrial
-from recoup.serve.worker import BROKEN_AFTER, OnlyRaises, Settings, Worker
+from recoup.serve.remote_worker import BROKEN_AFTER, OnlyRaises, Settings, Worker
 
 
 class Remote:
