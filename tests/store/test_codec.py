@@ -66,7 +66,8 @@ def test_one_that_is_not_as_written_is_damage(path):
     connection.execute("UPDATE requests SET body = '{\"n\": 3}'")
     connection.commit()
     connection.close()
-    with Study.open(path) as study, pytest.raises(InputError, match=r"row \d+ of requests is not as"):
+    words = r"row \d+ of requests is not as"
+    with Study.open(path) as study, pytest.raises(InputError, match=words):
         study.store.request("a key")
     assert not all(found.sound for found in check(path))
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recoup.core.intervals import WeighedDraws, successes
 from recoup.core.plain.judge import Drew, unseen_share
 from recoup.core.plain.small_archive import Samples, valued
 from recoup.core.types import Given
@@ -51,13 +52,16 @@ def weighed(opened: Opened, mover: MoveMaker, mean: Given, std: Given) -> Weighe
     rho = drew.proposals.family.unpacked(target, opened.dim)
     density = drew.proposals.density(rho, samples.theta)
     ratio = np.where(drew.outside, -np.inf, density) - drew.mixture
-    weights = np.where(valid, bounded_exp(ratio + np.log(len(returns))), 0.0)
-    total, squares = float(np.sum(weights)), float(np.sum(weights**2))
+    weights = bounded_exp(ratio + np.log(len(returns)))
+    of_ok = np.where(valid, weights, 0.0)
+    total, squares = float(np.sum(of_ok)), float(np.sum(of_ok**2))
     ess = total**2 / squares if squares else 0.0
-    unseen = unseen_share(rho, drew.proposals, counts)
+    drawn = np.ones(len(returns), bool)
+    data = WeighedDraws(weights, returns, valid, drawn, samples.drawn_by, len(counts), row.draw)
+    unseen = min(unseen_share(rho, drew.proposals, counts) / float(successes(data)), 1.0)
     if unseen > UNSEEN or ess < LEAST_ESS:
         return WeighedMean(np.nan, ess, unseen)
-    value = float(np.sum(weights * np.where(valid, returns, 0.0)) / total)
+    value = float(np.sum(of_ok * np.where(valid, returns, 0.0)) / total)
     return WeighedMean(turned(value, opened.sign), ess, unseen)
 
 
