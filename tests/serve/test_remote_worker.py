@@ -39,6 +39,9 @@ class Remote:
         self.renewed.append((id, seconds, worker))
         self.heard.set()
 
+    def close(self):
+        pass
+
     def give_back(self, id, worker):
         self.renewed.append((id, "back", worker))
 

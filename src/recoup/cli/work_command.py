@@ -81,8 +81,7 @@ def work(
         "certificate": trusted,
     }
     settings = Settings(episodes, seconds, f"{socket.gethostname()} {os.getpid()}")
-    with _ending():
-        remote = connect(url, token, on_wait=_waiting(), **how)
+    with _ending(), connect(url, token, on_wait=_waiting(), **how) as remote:
         hands = _hands(remote, rollout, min(workers, episodes or workers), limit)
         with hands as rolling, _shown(episodes, quiet or as_json) as hear:
             tally = _until_stopped(Worker(remote, rolling, settings, hear))

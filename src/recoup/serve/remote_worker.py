@@ -216,14 +216,19 @@ class Worker:
 
     def _renew_meanwhile(self) -> None:
         """Renews the leases of what runs and waits, in a thread: a tell may wait for the server."""
-        while not self._ended.wait(self.settings.lease / RENEWALS):
-            for trial in [*self._out.values(), *self._line]:
-                with suppress(
-                    InputError, ConnectionError, RuntimeError
-                ):  # told elsewhere meanwhile
-                    self.study.renew(trial.id, self.settings.lease, worker=self.settings.name)
-                if self._ended.is_set():
-                    return
+        try:
+            while not self._ended.wait(self.settings.lease / RENEWALS):
+                for trial in [*self._out.values(), *self._line]:
+                    self._renew(trial)
+                    if self._ended.is_set():
+                        return
+        finally:
+            self.study.close()  # the connection of this thread
+
+    def _renew(self, trial: RemoteTrial) -> None:
+        """Renews a lease; where that cannot be, who tells the trial will be told why."""
+        with suppress(InputError, ConnectionError, RuntimeError):
+            self.study.renew(trial.id, self.settings.lease, worker=self.settings.name)
 
     def _give_back(self) -> None:
         """Ends the leases of what is not told, so that the next who asks gets it."""
