@@ -26,7 +26,7 @@ from recoup.serve.tokens import ASK_FOR_TOKEN, FULL
 
 BODY_BYTES = 1_000_000  # of a body, at most
 QUERY_LENGTH = 20_000  # characters of an address
-JSON = "application/json"
+JSON, EVENTS = "application/json", "text/event-stream"
 SAFE = {
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
@@ -109,9 +109,11 @@ def _route(hub: Hub, path: str, rows: Sequence[Endpoint]) -> Route:
     by_method = {row.method: row for row in rows}
 
     async def answered(request: Request) -> Response:
-        method = "GET" if request.method == "HEAD" else request.method
+        row = by_method["GET" if request.method == "HEAD" else request.method]
         try:
-            return await _answered(hub, by_method[method], request)
+            if request.method == "HEAD" and EVENTS in row.gives:  # which would not end
+                return Response(media_type=EVENTS)
+            return await _answered(hub, row, request)
         except Exception as error:
             return await _failed(request, error)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event, Thread
@@ -34,6 +35,8 @@ class Hub:
         """Serves what lies in the named directories by now, too."""
         known = {one.path for one in self.served.values()}
         for path in self._named:
+            if known and not path.exists():  # it is gone meanwhile: those in it say so
+                continue
             for place in places_in(path):
                 if place.path not in known:
                     known.add(place.path)
@@ -81,7 +84,7 @@ class Hub:
         """Closes the files; what was acknowledged is on disk, whatever a thread is still at."""
         self._stop.set()
         for one in self.served.values():
-            one.close(wait=True)
+            one.close()
 
 
 def places_in(path: Path) -> Iterator[Place]:
@@ -90,12 +93,17 @@ def places_in(path: Path) -> Iterator[Place]:
     if not path.exists():
         raise InputError(f"there is no study or run in {path}.")
     if path.is_file():
-        yield Place(path.name.removesuffix(ENDING), path)
+        yield Place(said(path.name.removesuffix(ENDING)), path)
     elif (path / STUDY).is_file():
-        yield Place(path.resolve().name, path / STUDY, path)
+        yield Place(said(path.resolve().name), path / STUDY, path)
     else:
         for one in sorted(path.iterdir()):
             if one.is_file() and one.suffix == ENDING:
-                yield Place(one.stem, one)
+                yield Place(said(one.stem), one)
             elif (one / STUDY).is_file():
-                yield Place(one.name, one / STUDY, one)
+                yield Place(said(one.name), one / STUDY, one)
+
+
+def said(name: str) -> str:
+    """The name of a file as an address can have it, whatever bytes it is made of."""
+    return os.fsencode(name).decode(errors="replace")

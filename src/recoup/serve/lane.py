@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
+from threading import Thread
 from typing import TypeVar
 
 from recoup.serve.problems import AGAIN, Problem
@@ -39,11 +40,17 @@ class Lane:
             stops = "the server is being stopped."
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, stops, AGAIN) from None
 
-    def close(self, wait: bool) -> None:
-        """Ends the thread, after what it is at where one can wait for that."""
-        with suppress(RuntimeError):
-            self._thread.submit(self._let_go)
-        self._thread.shutdown(wait=wait)
+    def close(self) -> "Future[None]":
+        """Ends the thread after what it is at; nothing else that waits for it is begun."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        last: Future[None] = Future()
+        Thread(target=self._closed, args=(last,), daemon=True).start()
+        return last
+
+    def _closed(self, last: "Future[None]") -> None:
+        self._thread.shutdown(wait=True)
+        self._let_go()
+        last.set_result(None)
 
     def _done(self, job: Callable[[Study], Found]) -> Found:
         self._check()

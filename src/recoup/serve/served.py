@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from pathlib import Path
 from threading import RLock
@@ -19,6 +19,7 @@ from recoup.study.trials.diary import title
 from recoup.study.views.trial_columns import TrialColumns
 
 Found = TypeVar("Found")
+CLOSE_SECONDS = 0.3  # that reading and judging may take still, once a server is stopped
 Publish = Callable[[Changes, Change], None]
 
 
@@ -166,12 +167,11 @@ class Served:
         known = {key: now.line[key] for key in ("title", "version", "counts")}
         return {**line, **known}
 
-    def close(self, wait: bool) -> None:
+    def close(self) -> None:
         """Ends its lanes: that which writes after what it is at, the others when they can."""
-        lanes = self._lanes.items()
-        for _, lane in sorted(lanes, key=lambda item: item[0] == "write"):
-            lane.close(False)
-        if wait and "write" in self._lanes:
-            self._lanes["write"].close(True)
+        ended = {name: lane.close() for name, lane in self._lanes.items()}
         with self._lock:
             self._forget()
+        if "write" in ended:
+            ended["write"].result()
+        wait(ended.values(), CLOSE_SECONDS)
