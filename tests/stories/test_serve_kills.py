@@ -146,14 +146,14 @@ def test_what_a_worker_had_when_it_was_killed_another_gets(folder):
 
 def test_ctrl_c_finishes_what_runs_and_a_second_one_gives_it_back(folder):
     rollout = (
-        "import os, time\ndef rollout(kp, kd):\n"
+        "import os, time\ndef rollout(kp, kd):\n    open(f'runs-{os.getpid()}', 'w').close()\n"
         "    while not os.path.exists('go'):\n        time.sleep(0.01)\n    return 1.0\n"
     )
     (folder / "waits.py").write_text(rollout)
     with Server(folder, "robot.db") as server, connect(server.address) as study:
         command = [sys.executable, "-c", PROGRAM, "work", server.address, "waits:rollout"]
         one = Started(folder, "one", [*command, "--workers", "2"])
-        until(lambda: len(study.waiting()) == 2, one.log.read_text)
+        until(lambda: len(list(folder.glob("runs-*"))) == 2, one.log.read_text)
         first = study.waiting()[0].worker
         one.process.send_signal(signal.SIGINT)
         until(lambda: "finishing what runs" in one.log.read_text())
@@ -161,16 +161,13 @@ def test_ctrl_c_finishes_what_runs_and_a_second_one_gives_it_back(folder):
         assert one.process.wait(LIMIT) == 130
         assert "given back" in one.log.read_text()
         two = Started(folder, "two", [*command, "--workers", "2"])
-        until(lambda: len(of_others(study, first)) == 2, two.log.read_text)
+        until(lambda: len(list(folder.glob("runs-*"))) == 4, two.log.read_text)
+        assert [trial.worker == first for trial in study.waiting()] == [False, False]
         two.process.send_signal(signal.SIGINT)
         until(lambda: "finishing what runs" in two.log.read_text())
         (folder / "go").touch()
         assert "2 results told" in two.ended()
         assert study.counts() == {"pending": 0, "ok": 2, "failed": 0}
-
-
-def of_others(study, worker):
-    return [trial for trial in study.waiting() if trial.worker != worker]
 
 
 # -- many workers --
