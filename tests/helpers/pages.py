@@ -28,7 +28,13 @@ PARAMS = {"stiffness": (50, 2000, "log"), "damping": (0, 1), "approach": (-0.1, 
 def earned(params, noise):
     """A return that three gains earn."""
     stiffness, damping, approach = (params[name] for name in PARAMS)
-    return 10 - np.log(stiffness / 400) ** 2 - 8 * (damping - 0.7) ** 2 - 300 * (approach - 0.02) ** 2 + noise
+    return (
+        10
+        - np.log(stiffness / 400) ** 2
+        - 8 * (damping - 0.7) ** 2
+        - 300 * (approach - 0.02) ** 2
+        + noise
+    )
 
 
 def gripper(path, results=30, waiting=3, **how):

@@ -102,6 +102,7 @@ def test_trials_that_were_asked_for_before_the_answer_was_lost_are_given_once(br
 
 def test_what_waits_to_be_sent_can_be_taken_back(browser, server):
     with opened(browser, server) as page:
+        card(page, 31).wait_for()
         server.kill()
         card(page, 31).get_by_label("Return").fill("9.7")
         card(page, 31).get_by_label("Return").press("Enter")
@@ -136,7 +137,9 @@ def test_one_stream_a_page_and_none_while_it_is_hidden(browser, server):
         for view in VIEWS:
             turn(page, server, view)
             assert page.evaluate("streams.size") == 1
-        hide = "to => { Object.defineProperty(document, 'hidden', { value: to, configurable: true });"
+        hide = (
+            "to => { Object.defineProperty(document, 'hidden', { value: to, configurable: true });"
+        )
         hide += " document.dispatchEvent(new Event('visibilitychange')); }"
         page.evaluate(hide, True)
         assert page.evaluate("streams.size") == 0
@@ -154,7 +157,11 @@ def test_names_of_all_kinds_are_text(browser, tmp_path):
     with Study.open(path, params=dict.fromkeys(names, (0, 1)), batch=4, seed=2) as study:
         study.title = EVIL
         for i, trial in enumerate(study.ask(12)):
-            study.tell(trial.id, float(np.sum(trial.theta)) if i % 5 else None, failed=None if i % 5 else EVIL)
+            study.tell(
+                trial.id,
+                float(np.sum(trial.theta)) if i % 5 else None,
+                failed=None if i % 5 else EVIL,
+            )
         study.ask(2)
         study.note(EVIL)
     with Server(tmp_path, path) as server, opened(browser, server, width=390) as page:
@@ -214,12 +221,18 @@ def test_numbers_that_javascript_would_round_are_kept(browser, server):
 
     def large(route):
         found = route.fetch().text()
-        route.fulfill(body=re.sub(r'"seed": ?\d+', '"seed": 18446744073709551557', found), content_type="application/json")
+        route.fulfill(
+            body=re.sub(r'"seed": ?\d+', '"seed": 18446744073709551557', found),
+            content_type="application/json",
+        )
 
     with opened(browser, server, study=None) as page:
         page.route("**/waiting", large)
         turn(page, server, "work")
         card(page, 31).get_by_text("seed 18446744073709551557").wait_for()
-        texts = ["[12345678901234567890, 0.12345678901234567, 1e300, \"1234567890123456789\"]"]
+        texts = ['[12345678901234567890, 0.12345678901234567, 1e300, "1234567890123456789"]']
         script = "async text => (await import('/static/api.js')).parsed(text)"
-        assert page.evaluate(script, texts[0]) == ["12345678901234567890", *json.loads(texts[0])[1:]]
+        assert page.evaluate(script, texts[0]) == [
+            "12345678901234567890",
+            *json.loads(texts[0])[1:],
+        ]

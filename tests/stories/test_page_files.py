@@ -11,7 +11,9 @@ PAGE = files("recoup") / "serve" / "page"
 UPLOT = PAGE / "uplot"
 MOST = 150_000  # bytes, compressed
 SCRIPTS = sorted(path.name for path in PAGE.iterdir() if path.name.endswith(".js"))
-FORBIDDEN = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser"
+FORBIDDEN = (
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser"
+)
 
 
 def origin():
@@ -53,5 +55,7 @@ def test_no_script_makes_elements_of_text_or_names_another_host(name):
 
 
 def test_every_script_is_part_of_the_page():
-    imported = {x for name in SCRIPTS for x in re.findall(r'"\./(\S+\.js)"', (PAGE / name).read_text())}
+    imported = {
+        x for name in SCRIPTS for x in re.findall(r'"\./(\S+\.js)"', (PAGE / name).read_text())
+    }
     assert imported | {"main.js"} == set(SCRIPTS)

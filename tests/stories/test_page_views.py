@@ -1,4 +1,4 @@
-"""Every view of the live page: what it says, in light, dark and on a phone, with nothing to mend."""
+"""Every view of the live page, in light, dark and on a phone: nothing is left to mend."""
 
 import json
 from types import SimpleNamespace
@@ -13,7 +13,9 @@ import recoup
 from recoup.study.study import Study
 
 HEADS = {**VIEWS, "overview": "What is served here", "run": "Expected return over episodes"}
-PAINTED = "c => c.width > 0 && c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(x => x)"
+PAINTED = (
+    "c => c.width > 0 && c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(x => x)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +87,8 @@ def test_nothing_is_wider_than_a_phone(browser, robot, view):
 
 @pytest.mark.parametrize("view", HEADS)
 def test_what_is_pressed_is_large_enough_for_gloves(browser, robot, view):
-    small = """() => [...document.querySelectorAll('main button, main input, main select, main summary, nav a')]
+    small = """() => ['main button', 'main input', 'main select', 'main summary', 'nav a']
+      .flatMap(kind => [...document.querySelectorAll(kind)])
       .filter(e => e.getClientRects().length && !['radio', 'checkbox'].includes(e.type))
       .map(e => [e.getBoundingClientRect(), e.innerText || e.name || e.type])
       .filter(([box]) => box.height < 44 || box.width < 44).map(([, text]) => text)"""
@@ -114,10 +117,14 @@ def test_at_rest_the_data_say_what_evaluate_says(browser, robot):
             newest, mean = study.evaluate(), study.mean_policy
         assert newest.words in page.locator(".answer").inner_text()
         asked = []
-        page.on("request", lambda r: asked.append(r.post_data_json) if "evaluate" in r.url else None)
+        page.on(
+            "request", lambda r: asked.append(r.post_data_json) if "evaluate" in r.url else None
+        )
         field = page.get_by_role("textbox", name="damping")
         field.fill("0.6")
-        with page.expect_response(lambda r: "evaluate" in r.url and not r.request.post_data_json.get("quick")):
+        with page.expect_response(
+            lambda r: "evaluate" in r.url and not r.request.post_data_json.get("quick")
+        ):
             field.press("Enter")
         page.locator(".answer:not(.moving)").wait_for()
         with Study.open(robot.path, read_only=True) as study:

@@ -86,7 +86,10 @@ def test_a_failure_needs_its_reason(browser, robot):
         one.get_by_label("What happened").fill("a <b>cable</b> came off")
         one.get_by_role("button", name="Tell that it failed").click()
         one.wait_for(state="detached")
-        assert (told(robot, 32).status, told(robot, 32).note) == ("failed", "a <b>cable</b> came off")
+        assert (told(robot, 32).status, told(robot, 32).note) == (
+            "failed",
+            "a <b>cable</b> came off",
+        )
 
 
 def test_one_that_will_not_be_tried(browser, robot):
@@ -174,7 +177,9 @@ def test_a_paused_study_gives_no_trials_until_it_is_resumed(browser, robot):
 
 
 def test_a_token_that_may_only_read_shows_all_and_tells_nothing(browser, robot):
-    address = f"{robot.server.url}#token={robot.server.read_address.rpartition('token=')[2].split()[-1]}"
+    address = (
+        f"{robot.server.url}#token={robot.server.read_address.rpartition('token=')[2].split()[-1]}"
+    )
     with opened(browser, robot.server, address=address) as page:
         card(page, 31).wait_for()
         page.get_by_text("This token may only read").wait_for()

@@ -158,6 +158,7 @@ export class Card {
 
   /** The server is away: it is sent again until it has answered, or until the person gives up. */
   waiting(why) {
+    if (this.state.querySelector("button")) return; // it stays under the finger
     const stop = button("Do not send it", () => this.given.abort(), "quiet");
     fill(this.state, `${why.message} It is sent as soon as it does. `, stop);
   }

@@ -97,7 +97,7 @@ function returns(context) {
     const width = Math.min(Math.max(Math.round(host.clientWidth) || 800, 300), 2000);
     const [points, moves] = [await get(`${context.base}/points?width=${width}`), await get(`${context.base}/moves`)];
     plot.show({ points, moves });
-    const thinned = points.shown < points.total ? ` ${plural(points.total, "result")} are thinned to ${points.shown} points; extremes are kept.` : "";
+    const thinned = points.shown < points.total ? ` ${plural(points.total, "result")} are thinned to ${points.shown} points: strokes join the least and the greatest of neighbours.` : "";
     const drawn = (moves.expected ?? []).some((value) => value !== null) ? " The line is the estimate of each move, with its 95\u00a0% interval where there is one." : "";
     caption.textContent = `Each point is a trial: choose one to see it, drag to zoom, double-click to see all. Marks at the foot failed.${drawn}${thinned}`;
   };
@@ -122,7 +122,7 @@ function describe({ points, moves }, context) {
     data: [ids, values, column("high"), column("low"), column("estimate"), ids.map(() => null)],
     series: [
       {},
-      { stroke: accent, fill: accent, paths: () => null, points: { show: true, size: 6, fill: accent, stroke: accent } },
+      points.shown < points.total ? strokes(band, accent) : { stroke: accent, paths: () => null, points: { show: true, size: 6, fill: accent, stroke: accent } },
       { stroke: "transparent", spanGaps: true, points: { show: false } },
       { stroke: "transparent", spanGaps: true, points: { show: false } },
       { stroke: second, width: 2, spanGaps: true, points: { show: false } },
@@ -132,6 +132,11 @@ function describe({ points, moves }, context) {
     names: ["trial", context.study.noun, null, null, "estimate", null],
     hooks: { draw: [(made) => feet(made, points.failed, fails)] },
   };
+}
+
+/** Least and greatest of neighbours, joined: two rows of dots would look like two kinds of trials. */
+function strokes(band, accent) {
+  return { stroke: band, width: 3, spanGaps: true, points: { show: true, size: 3, fill: accent, stroke: accent } };
 }
 
 /** A mark at the foot of the plot for each trial that failed. */
