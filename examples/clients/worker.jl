@@ -1,10 +1,7 @@
 # RECOUP_TOKEN=... julia worker.jl http://HOST:8765/v1/studies/NAME 40      (packages HTTP and JSON)
 using HTTP, JSON, UUIDs
-
 study, rollouts = rstrip(ARGS[1], '/'), parse(Int, ARGS[2])
-
 rollout(p) = -(p["kp"] / 60 - 1)^2 - (p["kd"] - 0.7)^2  # yours; what it throws is told as a failure
-
 function post(path, body)  # asks again, with the same key, until there is an answer
     headers = ["Authorization" => "Bearer " * ENV["RECOUP_TOKEN"],
                "Content-Type" => "application/json", "Idempotency-Key" => string(uuid4())]
@@ -22,9 +19,12 @@ function post(path, body)  # asks again, with the same key, until there is an an
         sleep(1)
     end
 end
-
 for _ in 1:rollouts
     trial = post("ask", Dict("n" => 1, "lease" => 3600, "worker" => "worker.jl"))["trials"][1]
-    result = try Dict("return" => rollout(trial["params"])) catch why Dict("failed" => sprint(showerror, why)) end
+    result = try
+        (value = rollout(trial["params"]); Dict(isfinite(value) ? "return" => value : "failed" => "no number"))
+    catch why
+        Dict("failed" => sprint(showerror, why))
+    end
     post("trials/$(trial["id"])/tell", result)
 end
