@@ -150,14 +150,15 @@ def _then_move(call: Call, found: Plain) -> None:
 
 def _told(study: Study, rows: Sequence[tuple[int, Plain]]) -> Plain:
     check_no_run(study)
-    check_there(study, [number for number, _ in rows])
-    results = [(number, told_of(study, body)) for number, body in rows]
+    ids = [number for number, _ in rows]
     with study.store.writing():
+        check_there(study, ids)
+        results = [(number, told_of(study, body)) for number, body in rows]
         later = tell(study.opened, results)
-    ids = [number for number, _ in results]
-    said = [*(one.words for one in later), *_slips(study, ids)]
-    slip = {"slip": " ".join(said) or None, "later": bool(later)}
-    return {"trials": trials_of(study, ids), "until_move": study.until_move(), **slip}
+    with study.store.reading():
+        said = [*(one.words for one in later), *_slips(study, ids)]
+        slip = {"slip": " ".join(said) or None, "later": bool(later)}
+        return {"trials": trials_of(study, ids), "until_move": study.until_move(), **slip}
 
 
 def told_of(study: Study, body: Plain) -> Told:
