@@ -1,3 +1,4 @@
+import compileall
 import gc
 import os
 import shutil
@@ -7,10 +8,19 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Some ask Python to write no byte code: then every process compiles what it imports of ours anew,
+# and pytest rewrites the assertions of every file in every worker. That of this checkout is kept.
+ROOT = Path(__file__).parent.parent
+WRITES_NOTHING = sys.dont_write_bytecode
+if WRITES_NOTHING and "PYTEST_XDIST_WORKER" not in os.environ:
+    for ours in ("src", "benchmarks"):
+        compileall.compile_dir(ROOT / ours, quiet=2)
+sys.dont_write_bytecode = False  # while tests are collected
+
 # Compilation takes most of the suite's time; what was compiled once is kept, for all workers and
 # the processes that they start. One that is writing, or was killed while it did, leaves a part of
 # an entry: JAX warns (pyproject.toml lets it) and compiles anew.
-CACHE = Path(__file__).parent.parent / ".pytest_cache" / "jax"
+CACHE = ROOT / ".pytest_cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.03")
 # Most of what is compiled here runs once: compile fast rather than well.
@@ -49,7 +59,14 @@ LONG = [
     "study/voice/test_recommend.py",
     "stories/test_passes.py",
     "reproduce/test_reproduce.py",
+    "engine/test_search.py",
+    "stories/test_own_movers.py",
     "core/rules/test_recoup_rule.py",
+    "engine/test_methods.py",
+    "engine/test_estimate.py",
+    "stories/test_action_methods.py",
+    "study/moves/test_uncompiled.py",
+    "stories/test_report.py",
     "stories/test_writes.py",
     "stories/test_families_and_memory.py",
     "stories/test_own_runs.py",
@@ -58,18 +75,12 @@ LONG = [
     "study/exchange/test_change.py",
     "study/exchange/test_proposals.py",
     "docs/test_docs.py",
-    "study/moves/test_uncompiled.py",
     "stories/test_tasks_by_methods.py",
     "compare/test_comparison.py",
     "study/space/test_goals.py",
     "stories/test_repeats.py",
     "core/rules/test_classics.py",
-    "stories/test_own_movers.py",
-    "engine/test_estimate.py",
     "docs/test_readme.py",
-    "engine/test_methods.py",
-    "stories/test_action_methods.py",
-    "stories/test_report.py",
     "tasks/engines/test_attempt.py",
     "study/space/test_choices.py",
     "cli/test_study_commands.py",
@@ -103,7 +114,10 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """Tracing makes many objects and little garbage: look for it seldom, and not in what stays."""
+    """What tests write and import leaves no byte code, if the user wants none.
+
+    Tracing makes many objects and little garbage: look for it seldom, and not in what stays."""
+    sys.dont_write_bytecode = WRITES_NOTHING
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 10, 10)

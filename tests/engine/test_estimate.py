@@ -48,25 +48,26 @@ def assert_agrees(got, want, tolerance):
 def shapers_with(weighting, baseline, dtype, by):
     """In float64 all of them by NumPy; by JAX each with each weighting and with each baseline.
 
-    In float32, where only digits can differ, none and all.
+    In float32, where only digits can differ, none and all: by JAX likewise.
     """
     every = [dict(zip(("flatten", "truncate", "normalize"), s, strict=True)) for s in SHAPERS]
-    if dtype == np.float64 and by == "numpy":
-        return every
-    ends, between = [every[0], every[-1]], every[1:-1]
-    first = 2 * list(WEIGHTINGS).index(weighting) + list(BASELINES).index(baseline)
-    some = [between[i % len(between)] for i in (first, first + 1)]
-    return ends + some if dtype == np.float64 else ends
+    some = every if dtype == np.float64 else [every[0], every[-1]]
+    if by == "numpy":
+        return some
+    n = 2 if dtype == np.float64 else 1
+    first = n * (list(WEIGHTINGS).index(weighting) + list(BASELINES).index(baseline))
+    return [some[i % len(some)] for i in range(first, first + n)]
 
 
-def test_every_shaper_meets_every_weighting_and_every_baseline_by_jax():
+@pytest.mark.parametrize(("dtype", "shapers"), [(np.float64, len(SHAPERS)), (np.float32, 2)])
+def test_every_shaper_meets_every_weighting_and_every_baseline_by_jax(dtype, shapers):
     met = [
-        (word, str(shapers))
+        (word, str(some))
         for weighting, baseline in itertools.product(WEIGHTINGS, BASELINES)
-        for shapers in shapers_with(weighting, baseline, np.float64, "jax")
+        for some in shapers_with(weighting, baseline, dtype, "jax")
         for word in (f"weighting {weighting}", f"baseline {baseline}")
     ]
-    assert len(set(met)) == (len(WEIGHTINGS) + len(BASELINES)) * len(SHAPERS)
+    assert len(set(met)) == (len(WEIGHTINGS) + len(BASELINES)) * shapers
 
 
 @pytest.mark.parametrize("baseline", BASELINES)
@@ -79,7 +80,7 @@ def test_every_combination_agrees_with_a_plain_loop(weighting, baseline, dtype, 
         chosen["power"] = 0.3
     for shapers in shapers_with(weighting, baseline, dtype, by):
         options = {**chosen, **shapers}
-        with jax.disable_jit(dtype == np.float64):  # 112 compilations would take minutes
+        with jax.disable_jit(dtype == np.float64):  # 56 compilations would take a minute
             found = recoup.estimate(**problem, **options)
         assert found.mean_gradient.dtype == dtype
         assert_agrees(found, loop_estimate(problem, **options), tolerance)

@@ -434,6 +434,16 @@ class TestALogThatWasRemoved:
         assert not beside(path, LOG).exists()
         assert told_by_another(path) == 11
 
+    def test_of_a_file_that_was_moved_behind_a_link_it_lies_where_others_look(self, path, tmp_path):
+        (tmp_path / "there").mkdir()
+        with told(path) as study:
+            path.rename(tmp_path / "there" / path.name)
+            path.symlink_to(tmp_path / "there" / path.name)
+            study.tell(study.ask()[0].id, 1.0)
+            assert (tmp_path / "there" / f"{path.name}{LOG}").exists()
+            assert told_by_another(path) == 6
+            assert study.counts()["ok"] == 6
+
     def test_in_the_middle_of_writing_nothing_is_written(self, path, tmp_path):
         with told(path) as study:
             (trial,) = study.ask()

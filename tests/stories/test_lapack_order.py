@@ -20,27 +20,31 @@ from recoup.core.linalg import in_turns
 
 DIM, BATCH, RUNS = 4, 6, 3
 GRADIENT = {"family": "full", "epsilon": 0.2}
-METHODS = [  # with a full covariance; of each what another has not
-    ("recoup", {"family": "full"}),
-    ("recoup", {"family": "lowrank"}),
-    ("cem", {"family": "full", "window": 3}),
-    ("mis-pgpe-ob", {"family": "full", "update": "natural"}),
-    *(
-        pytest.param(name, settings, marks=pytest.mark.slow)
-        for name, settings in (
-            ("recoup", {"family": "diagonal"}),
-            ("reps", {"family": "lowrank"}),
-            ("mis-pgpe-ob", {"family": "lowrank"}),
-            ("recoup", {"family": "full", "window": 2, "pulled": True, "share": 0.0}),
-            ("recoup", {"family": "full", "share": 1.0}),
-            ("rwr", {"family": "full"}),
-            ("reps", {"family": "full"}),
-            ("mis-pgpe-ob", {**GRADIENT, "table": False}),
-            ("iw-pgpe", {**GRADIENT, "baseline": "coordinate"}),
-            ("iw-pgpe", {**GRADIENT, "baseline": "leave-one-out", "update": "adam"}),
-            ("pgpe-ob", GRADIENT),
-        )
-    ),
+TOLD = NEWEST, LATE, RUNS_AT_ONCE = ("newest", "late", "many runs")
+# With a full covariance; of each what another has not. Every method, every family and every way to
+# tell meet, and every one of the settings is there; methods of a kind step by the same lines.
+METHODS = [
+    ("recoup", {"family": "full"}, TOLD),
+    ("recoup", {"family": "lowrank"}, (LATE, RUNS_AT_ONCE)),
+    ("cem", {"family": "full", "window": 3}, TOLD),
+    ("mis-pgpe-ob", {"family": "full", "update": "natural"}, TOLD),
+]
+MORE = [
+    ("recoup", {"family": "diagonal"}, TOLD),
+    ("reps", {"family": "lowrank"}, (NEWEST, RUNS_AT_ONCE)),
+    ("mis-pgpe-ob", {"family": "lowrank"}, (LATE,)),
+    ("recoup", {"family": "full", "window": 2, "pulled": True, "share": 0.0}, (RUNS_AT_ONCE,)),
+    ("recoup", {"family": "full", "share": 1.0}, (LATE,)),
+    ("rwr", {"family": "full"}, TOLD),
+    ("reps", {"family": "full"}, (LATE,)),
+    ("mis-pgpe-ob", {**GRADIENT, "table": False}, (LATE, RUNS_AT_ONCE)),
+    ("iw-pgpe", {**GRADIENT, "baseline": "coordinate"}, (LATE, RUNS_AT_ONCE)),
+    ("iw-pgpe", {**GRADIENT, "baseline": "leave-one-out", "update": "adam"}, (NEWEST,)),
+    ("pgpe-ob", GRADIENT, TOLD),
+]
+CASES = [
+    *((*row, told) for *row, ways in METHODS for told in ways),
+    *(pytest.param(*row, told, marks=pytest.mark.slow) for *row, ways in MORE for told in ways),
 ]
 
 
@@ -50,17 +54,23 @@ def asked(search, key):
     return state, theta, -jnp.sum((theta - 0.3) ** 2, axis=-1)
 
 
-@pytest.mark.parametrize(("name", "settings"), METHODS)
-@pytest.mark.parametrize("told", ["newest", "late", "many runs"])
+@pytest.mark.parametrize("second", [lambda row: row[0], lambda row: row[1]["family"]])
+def test_every_method_and_every_family_is_told_in_every_way(second):
+    rows = METHODS + MORE
+    met = {(second(row), told) for row in rows for told in row[-1]}
+    assert len(met) == len({second(row) for row in rows}) * len(TOLD)
+
+
+@pytest.mark.parametrize(("name", "settings", "told"), CASES)
 def test_calls_of_a_move_wait_for_each_other(name, settings, told):
     search = recoup.search(name, dim=DIM, batch=BATCH, capacity=5 * BATCH, **settings)
     keys = jax.random.split(jax.random.key(0), RUNS)
-    if told == "many runs":
+    if told == RUNS_AT_ONCE:
         order = order_of(
             jax.jit(jax.vmap(search.tell)), keys, *jax.vmap(partial(asked, search))(keys)
         )
     else:
-        proposal = (jnp.zeros(BATCH, jnp.int32),) if told == "late" else ()
+        proposal = (jnp.zeros(BATCH, jnp.int32),) if told == LATE else ()
         order = order_of(jax.jit(search.tell), keys[0], *asked(search, keys[0]), *proposal)
     assert order.calls > 1
     assert order.unordered == []

@@ -114,8 +114,14 @@ def test_what_failed_is_neither_valid_nor_weighed_where_it_is_left_out(tmp_path)
 def test_the_newest_samples_are_those_of_the_largest_order(tmp_path):
     seen_by = []
 
+    def look(order, valid):
+        seen_by.append(np.array(order)[np.array(valid)])
+
     def step(xp, seen, rho, memory):
-        seen_by.append(np.array(seen.order)[np.array(seen.valid)])
+        if xp is np:
+            look(seen.order, seen.valid)
+        else:  # as it is computed, one tell after another
+            jax.debug.callback(look, seen.order, seen.valid)
         return rho, memory
 
     studied(tmp_path / "s.db", recoup.Mover("looks", step))
@@ -123,12 +129,13 @@ def test_the_newest_samples_are_those_of_the_largest_order(tmp_path):
         [i for i in range(move) for _ in range(8)] for move in range(1, 5)
     ]
     looks = recoup.search(recoup.Mover("looks", step), dim=3, batch=8, window=2)
-    with jax.disable_jit():
-        state = looks.init(jax.random.key(0))
-        seen_by.clear()
-        for i in range(3):
-            theta, state = looks.ask(jax.random.key(i), state)
-            state, _ = looks.tell(jax.random.key(i), state, theta, theta[:, 0])
+    state = looks.init(jax.random.key(0))
+    seen_by.clear()
+    for i in range(3):
+        theta, state = looks.ask(jax.random.key(i), state)
+        state, _ = looks.tell(jax.random.key(i), state, theta, theta[:, 0])
+        jax.effects_barrier()
+        assert len(seen_by) == i + 1
     newest = [order == order.max() for order in seen_by]
     assert [np.sum(each) for each in newest] == [8, 8, 8]
     assert [len(each) for each in newest] == [8, 16, 16]

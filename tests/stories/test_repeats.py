@@ -90,6 +90,17 @@ def whole(made, tmp_path):
         yield study
 
 
+@pytest.fixture(scope="module")
+def climbing(tmp_path_factory):
+    """A study up to its first repeat, told, of which every trial earns more than the one before."""
+    path = tmp_path_factory.mktemp("climbing") / "s.db"
+    with Study.open(path, **START) as study:
+        while not repeats(study):
+            for trial in study.ask(2):
+                study.tell(trial.id, float(trial.id))
+    return path
+
+
 @pytest.fixture
 def early(tmp_path):
     """A study before its first repeat."""
@@ -342,15 +353,12 @@ class TestAgain:
 
     @pytest.mark.parametrize("table", [False, True])
     @pytest.mark.parametrize("before", [False, True])
-    def test_a_dropped_one_is_not_taken_for_the_failed_one(self, tmp_path, table, before):
+    def test_a_dropped_one_is_not_taken_for_the_failed_one(self, climbing, tmp_path, table, before):
         """Of a candidate tried twice: neither has a return, and one of them counts."""
         with (
-            Study.open(tmp_path / "a.db", **START) as study,
+            Study.open(shutil.copy(climbing, tmp_path / "a.db")) as study,
             Study.open(tmp_path / "new.db", **START) as new,
         ):
-            while not repeats(study):
-                for trial in study.ask(2):
-                    study.tell(trial.id, float(trial.id))
             second = repeats(study)[0].id
             study.amend(second, failed="fell")
             if before:

@@ -145,13 +145,14 @@ def proposal_of(record: Record) -> Proposal:
     return Proposal(number, origin, family, unpacked(numbers))
 
 
-def move_of(record: Record) -> Move:
-    """The move of a record."""
+def move_of(record: Record, memory_too: bool = True) -> Move:
+    """The move of a record; to unpack its memory takes longer than all else."""
     number, proposal, counted, memory, info, made = record
     said = _object(info)
     if not all(isinstance(said.get(key), (int, float, NoneType)) for key in OF_MOVES):
         raise ValueError("a number of a move that is none")
-    return Move(number, proposal, counted, unpacked_memory(memory), said, made)
+    unpacked = unpacked_memory(memory) if memory_too else None
+    return Move(number, proposal, counted, unpacked, said, made)
 
 
 def asked_of(record: Record) -> Asked:

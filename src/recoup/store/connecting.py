@@ -44,6 +44,7 @@ class Link:
         `known` says that the file is there, and that another is not to be taken for it.
         """
         self._path, self._place, self._access = path, place, access
+        self._log_place = beside(place, LOG) if place else None  # while `place` is no link
         self._known = place.stat() if place and known else None
         self._connection, self._process = connection, os.getpid()
         self._foreign: list[sqlite3.Connection] = []  # of the process that this one was forked from
@@ -128,7 +129,8 @@ class Link:
         """
         if not (self._place and self._known and self._log) or not is_at(self._place, self._known):
             return True
-        return _identity_of(beside(self._place, LOG)) == self._log
+        log = beside(self._place, LOG) if self._place.is_symlink() else self._log_place
+        return log is not None and _identity_of(log) == self._log
 
     def _begin_again(self) -> None:
         """Connects anew: what the log held went to the file.

@@ -114,6 +114,9 @@ class Storage(Protocol):
     def last_move(self, upto: int = ...) -> Move:
         """The last move of a number up to `upto`; number 0 is the start."""
 
+    def last_notes(self) -> Move:
+        """The last move without its memory."""
+
     def densities(self, move: int) -> tuple[np.ndarray, np.ndarray]:
         """Densities of results under their own proposals and under the mixture, as of a move."""
 

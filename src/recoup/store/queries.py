@@ -6,6 +6,7 @@ is a sentence, never a wrong number. Arrays are the caller's own.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -111,6 +112,11 @@ class Queries:
         """The last move of a number up to `upto`; others may be lost in a recovered study."""
         where = "WHERE id <= ? ORDER BY id DESC LIMIT 1"
         return self._file.one("moves", codec.move_of, where, (int(upto),))
+
+    def last_notes(self) -> Move:
+        """The last move without its memory."""
+        make = partial(codec.move_of, memory_too=False)
+        return self._file.one("moves", make, "ORDER BY id DESC LIMIT 1")
 
     # -- trials --
 

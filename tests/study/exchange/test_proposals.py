@@ -28,6 +28,7 @@ NAMED = {"stiffness": (10, 200, "log"), "count": (1, 9, "int"), "offset": None}
 LEANING, ROUND = leaning(lean=0.8), rounded()
 FAMILIES = {**{name: name for name in WORDS}, "leaning": LEANING, "round": ROUND}
 DREW = ("family", "rho_", "mean_", "std_")  # how columns begin of what drew a row
+QUOTED = ("'x", "'=x", "''x")
 FILES = ("csv", "parquet", "db", "npz")
 
 
@@ -62,6 +63,15 @@ def source(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(family)
     with fill(opened(folder / "old.db", family, named=named)) as study:
         yield study, family, named
+
+
+@pytest.fixture(scope="module")
+def quoted_files(tmp_path_factory):
+    """For each name of a family that may begin with a quotation mark, a study of that."""
+    found = {name: tmp_path_factory.mktemp("quoted") / "a.db" for name in QUOTED}
+    for name, path in found.items():
+        fill(opened(path, leaning(name))).close()
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -292,11 +302,11 @@ class TestNames:
                 np.testing.assert_array_equal(factor, np.diag(other[DIM:]))
 
     @pytest.mark.parametrize("ending", FILES)
-    @pytest.mark.parametrize("name", ["'x", "'=x", "''x"])
-    def test_a_quotation_mark_belongs_to_the_name(self, tmp_path, ending, name):
+    @pytest.mark.parametrize("name", QUOTED)
+    def test_a_quotation_mark_belongs_to_the_name(self, quoted_files, tmp_path, ending, name):
         mine, other = leaning(name), leaning(name.lstrip("'"))
         with (
-            fill(opened(tmp_path / "a.db", mine)) as a,
+            opened(shutil.copy(quoted_files[name], tmp_path / "a.db"), mine) as a,
             opened(tmp_path / "b.db", mine) as b,
             opened(tmp_path / "c.db", other) as c,
         ):

@@ -269,6 +269,12 @@ def test_one_success_of_many_is_no_success_of_the_mean(high, low, alone):
     wilson = stats.binomtest(near, 10).proportion_ci(method="wilson").high
     assert found.interval[1] == pytest.approx(low + span * wilson, rel=1e-9)
     assert found.interval[0] == low
+    assert ", from the 10 results nearest to it." in found.words
+    assert "explain" not in found.words
+    assert found.matters == []
+    drawn = study.evaluate()
+    assert drawn.words.startswith("the 10 results nearest to it: too few of all returns differ")
+    assert (drawn.low, drawn.high) == pytest.approx(found.interval)
 
 
 def test_one_failure_of_many_may_be_none_of_the_mean():

@@ -186,6 +186,12 @@ def test_a_share_that_is_explained_names_its_model_and_what_it_is_over():
     assert f"explain 40% ± 10% of what the {of} and beside what each explains alone: tune" in said
 
 
+def test_a_share_whose_error_is_all_of_it_is_not_known():
+    assert sentences.explains(0.4, 0.99) == "40% ± 99%"
+    assert sentences.explains(1.0, 1.0) == "not known"
+    assert sentences.explains(0.8, float("nan")) == "not known"
+
+
 def test_of_costs_the_words_are_those_of_costs():
     assert "for the cost alone: force<50 left aside" in sentences.best_between(
         ["force<50"], MINIMIZE

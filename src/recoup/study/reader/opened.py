@@ -143,7 +143,7 @@ class Opened:
     @property
     def batch(self) -> int:
         """How many results the next move waits for."""
-        last = self.store.last_move()
+        last = self.store.last_notes()
         return batch_after(self.settings, last, last.counted)
 
     def until_move(self) -> int:

@@ -130,9 +130,9 @@ def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> tuple[Worth, 
         worth.ess,
         worth.unseen,
         1.0,
-        "chosen" if chosen else "modelled",
+        "nearest" if here.nearest else "chosen" if chosen else "modelled",
     )
-    return judged, found.belief.results, left_out_of(opened, results)
+    return judged, here.nearest or found.belief.results, left_out_of(opened, results)
 
 
 def _words(found: "Judged", looked: int, goal: Goal) -> str:

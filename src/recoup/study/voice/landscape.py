@@ -101,6 +101,7 @@ class Expected(NamedTuple):
     value: float
     stderr: float
     interval: Interval
+    nearest: int = 0  # results that alone say so, without a model; 0: a model does
 
 
 def results_of(study: Opened) -> ModelledResults:
@@ -273,7 +274,7 @@ def _of_rare(levels: np.ndarray, near: np.ndarray, values: np.ndarray) -> Expect
     reached = min(ends.low, usual), max(ends.high, usual)
     found = Interval(*(low * (1 - x) + high * x for x in reached))
     stderr = (found.high - found.low) / 2 / quantile(np.inf)
-    return Expected(float(np.mean(near)), stderr, found)
+    return Expected(float(np.mean(near)), stderr, found, len(near))
 
 
 def rarely(values: np.ndarray) -> int | None:

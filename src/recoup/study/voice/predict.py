@@ -24,6 +24,7 @@ from recoup.study.voice.landscape import (
     failures_of,
     fitted,
     landscape,
+    rarely,
     results_of,
     why_none,
 )
@@ -184,7 +185,8 @@ def matters(study: Opened, results: ModelledResults) -> list[Matters]:
     a model takes, by some at all distances. Empty where there are too few to say; inside
     `reading()`.
     """
-    if study.dim > MOST_PARAMETERS or why_none(study, results):
+    too_few = why_none(study, results) or rarely(results.values) is not None
+    if study.dim > MOST_PARAMETERS or too_few:
         return []
     wide = np.maximum(results.std, np.std(results.theta, axis=0))
     tried = StandardCoordinates(study.parameters, Diagonal(results.mean, wide)).at(results.theta)

@@ -30,6 +30,14 @@ MEAN_POLICY, DRAW = "the mean policy", "a draw of the newest distribution"  # wh
 CANDIDATE = "a draw of the candidate"
 NOTHING_NEAR, FAILED_NEAR = "nothing near it was tried", "all that was tried near it failed"
 WRITTEN = 1e7  # from here on numbers have a power of ten
+BY_MODEL = {  # why weights do not judge a distribution, and what does
+    "chosen": "{samples} results, by a model of the {nouns}: the same results chose this "
+    "distribution, so that their weights would flatter it",
+    "modelled": "{samples} results, by a model of the {nouns}: weights alone say too little about "
+    "it",
+    "nearest": "the {samples} results nearest to it: too few of all {nouns} differ for weights or "
+    "a model",
+}
 SURELY = 0.001  # a chance nearer to 0 or to 1 than this is not said: models are not as sure
 
 
@@ -259,6 +267,8 @@ def explains(share: float, stderr: float) -> str:
 
     Claims it to one standard error. Backed by: *matters*, column "within two errors".
     """
+    if not stderr < 1:
+        return "not known"
     return f"{share:.0%} ± {max(stderr, 0.01):.0%}"
 
 
@@ -540,12 +550,8 @@ def judgement(
     one = samples == 1
     count = f"{samples} result{'' if one else 's'} that count{'s' if one else ''} for {count_for}"
     left_out = left_out_here(censored)
-    if refused in ("chosen", "modelled"):
-        by = f"{samples} results, by a model of the {goal.nouns}: " + (
-            "the same results chose this distribution, so that their weights would flatter it"
-            if refused == "chosen"
-            else "weights alone say too little about it"
-        )
+    if refused in BY_MODEL:
+        by = BY_MODEL[refused].format(samples=samples, nouns=goal.nouns)
         about = f" This is the {goal.noun} of a rollout that does not fail." if left_out else ""
         return f"{by}.{left_out}{about}"
     if refused == "equal":

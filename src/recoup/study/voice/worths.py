@@ -68,6 +68,8 @@ def by_model(study: Opened, results: ModelledResults, found: Landscape) -> MeanP
     here = worth_of(found, found.here(), results, SHARPER * top_of(found))
     looked = found.belief.results
     near = f"{looked} results, by a model of the {study.goal.nouns} near it"
+    if here.nearest:
+        looked, near = here.nearest, f"the {here.nearest} results nearest to it"
     return MeanPolicyWorth(here.value, here.stderr, here.interval, near, looked)
 
 
