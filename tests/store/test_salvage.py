@@ -111,7 +111,13 @@ def test_tables_are_where_they_are_made(path):
     assert pages.roots() == ROOTS
     content = bytearray(path.read_bytes())
     content[103] ^= 255  # how many tables there are
-    assert Pages(bytes(content), b"").roots() == {**ROOTS, "leases": 0, "also": 0, "requests": 0, "workers": 0}
+    assert Pages(bytes(content), b"").roots() == {
+        **ROOTS,
+        "leases": 0,
+        "also": 0,
+        "requests": 0,
+        "workers": 0,
+    }
 
 
 def test_rows_that_make_no_sense_are_left_out(path):
