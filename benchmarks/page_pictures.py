@@ -88,6 +88,7 @@ def settled(page, view):
         page.locator(".trial").first.wait_for()
     if view == "see":
         page.locator(".trials tbody tr").first.wait_for()
+        page.locator(".tile").first.wait_for()
         page.wait_for_function(DRAWN)
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
         page.evaluate("scrollTo(0, 0)")

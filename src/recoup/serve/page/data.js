@@ -22,7 +22,7 @@ class Answer {
     this.unseen = h("p.soft", {});
     this.meter = h("meter", { min: 0, max: 1, low: 0.2, high: 0.5, optimum: 0, "aria-label": "Share of the candidate where hardly any result could have been drawn" });
     this.kind = h("p.soft", {}, "The data are being asked\u2026");
-    this.node = h("div.card.answer", { role: "status", "aria-live": "polite", tabIndex: 0 }, this.kind, this.value, this.words, this.meter, this.unseen);
+    this.node = h("div.card.answer", { role: "status", "aria-live": "polite", tabIndex: 0 }, this.kind, this.value, this.meter, this.unseen, this.words);
   }
 
   quick(found) {

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { field, h } from "./dom.js";
 import { plural, short } from "./numbers.js";
-import { logTicks, Plot, ramp, roomy } from "./plots.js";
+import { colours, logTicks, Plot, ramp, roomy } from "./plots.js";
 import { amendable } from "./trial.js";
 
 export function pairs(context) {
@@ -98,7 +98,7 @@ function dots(plot, xs, ys, values, low, high) {
   ctx.beginPath();
   ctx.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
   ctx.clip();
-  ctx.strokeStyle = "rgba(128,128,128,.7)";
+  ctx.strokeStyle = colours().soft;
   for (let i = 0; i < xs.length; i += 1) {
     ctx.beginPath();
     ctx.arc(plot.valToPos(xs[i], "x", true), plot.valToPos(ys[i], "y", true), radius, 0, 2 * Math.PI);
