@@ -80,6 +80,23 @@ def window(browser, *, width=1200, height=900, dark=False):
         context.close()
 
 
+def expect(locator):
+    """Playwright's `expect`, for what comes by itself."""
+    from playwright import sync_api
+
+    return sync_api.expect(locator)
+
+
+def complaints(page):
+    """What axe finds on a page, in words."""
+    try:
+        from axe_playwright_python.sync_playwright import Axe
+    except ImportError:
+        _missing("axe-playwright-python is not installed: pip install 'recoup[dev]'")
+    found = Axe().run(page)
+    return found.generate_report() if found.violations_count else ""
+
+
 def visit(page, *, width=1200, height=900, dark=False, screenshot=None):
     """What the browser found on `page`: images, texts, sizes, complaints, requests to elsewhere."""
     with browsing() as browser, window(browser, width=width, height=height, dark=dark) as seen:

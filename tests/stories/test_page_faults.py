@@ -5,9 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from browser import browsing, window
+from browser import browsing, expect, window
 from pages import VIEWS, assert_fits, assert_quiet, card, gripper, opened, trials, turn
-from playwright.sync_api import expect
 from serving import Server
 from waiting import until
 

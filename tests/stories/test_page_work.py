@@ -4,9 +4,8 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from browser import browsing, window
+from browser import browsing, expect, window
 from pages import card, gripper, opened, trials, turn
-from playwright.sync_api import expect
 from serving import Server
 from waiting import until
 
