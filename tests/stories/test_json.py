@@ -22,6 +22,8 @@ LONG = {  # commands that learn or measure for longer: they are tested where the
     "reproduce",
     "render",
     "export-policy",
+    "serve",
+    "work",
 }
 WITHOUT: dict[str, str] = {}  # commands without it, and why
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from recoup.checks import InputError
-from recoup.cli.app import app, argument, examples, option
+from recoup.cli.app import JsonOption, app, argument, examples, option, print_json
 from recoup.cli.parsing import whole_option
 
 SERVE_EXAMPLES = examples(
@@ -12,6 +12,7 @@ SERVE_EXAMPLES = examples(
     "serve studies/ --port 8000 --token-file ~/.recoup-token",
     "serve robot.db --host 0.0.0.0 --certfile robot.pem   (other machines too)",
     "serve robot.db --read-only",
+    "serve robot.db --port 0 --json",
 )
 EXTRA = ("starlette", "uvicorn")
 
@@ -32,6 +33,7 @@ def serve(
         Path | None,
         option("A file with both tokens, a line each; made, if it is not there."),
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Serve studies and runs as a live page, and ask and tell for robots, by HTTP."""
     try:
@@ -41,4 +43,5 @@ def serve(
             raise
         raise InputError("this needs starlette and uvicorn: pip install 'recoup[serve]'.") from None
     tls = {"certfile": certfile, "keyfile": keyfile, "token_file": token_file}
-    run(named, host=host, port=port, read_only=read_only, **tls)
+    say = print_json if as_json else None
+    run(named, host=host, port=port, read_only=read_only, say=say, **tls)

@@ -4,12 +4,13 @@ import logging
 import socket
 import ssl
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import uvicorn
 
 from recoup.checks import InputError
+from recoup.core.types import Plain
 from recoup.serve.application import application
 from recoup.serve.hub import Hub
 from recoup.serve.tokens import LOOPBACK, Door, new_tokens, tokens_in
@@ -48,33 +49,41 @@ def serve(
     certfile: Path | None = None,
     keyfile: Path | None = None,
     token_file: Path | None = None,
+    say: Callable[[Plain], None] | None = None,
 ) -> None:
-    """Serves studies and runs until it is stopped; prints where."""
+    """Serves studies and runs until it is stopped; prints where, or has it said as a record."""
     _check_tls(certfile, keyfile)
     tokens = new_tokens() if token_file is None else tokens_in(token_file)
-    listening = _listening(host, port)
-    number = int(listening.getsockname()[1])
-    door = Door(host, number, certfile is not None, tokens)
-    hub = Hub(named, door, read_only)
-    if host not in LOOPBACK and certfile is None:
-        print(_open_words(host), file=sys.stderr)
-    print(f"{door.address}#token={tokens.full}")
-    print(f"To read alone: {door.address}#token={tokens.reading}", flush=True)
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    config = uvicorn.Config(
-        application(hub),
-        http="h11",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_graceful_shutdown=STOP_SECONDS,
-        ssl_certfile=certfile,
-        ssl_keyfile=keyfile,
-    )
-    _Server(config, hub).run([listening])
+    with _listening(host, port) as listening:
+        number = int(listening.getsockname()[1])
+        door = Door(host, number, certfile is not None, tokens)
+        hub = Hub(named, door, read_only)
+        if host not in LOOPBACK and certfile is None:
+            print(_open_words(host), file=sys.stderr)
+        (say or _print_addresses)(
+            {"address": door.address, "token": tokens.full, "reading_token": tokens.reading}
+        )
+        sys.stdout.flush()
+        logging.basicConfig(level=logging.WARNING, format="%(message)s")
+        config = uvicorn.Config(
+            application(hub),
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=STOP_SECONDS,
+            ssl_certfile=certfile,
+            ssl_keyfile=keyfile,
+        )
+        _Server(config, hub).run([listening])
+
+
+def _print_addresses(where: Plain) -> None:
+    print(f"{where['address']}#token={where['token']}")
+    print(f"To read alone: {where['address']}#token={where['reading_token']}")
 
 
 def _open_words(host: str) -> str:
