@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.comparison import loaded, picture, verdict
+from benchmarks.sections import PAGE, add_options, placed, write_or_check
 from recoup.compare.comparison_tables import shown
 from recoup.compare.entrants import PEERS
 from recoup.compare.statistics import paired
@@ -27,7 +28,7 @@ from recoup.tasks.bounded.bounded_suite import BOUNDED
 from recoup.tasks.suite import TEST_SEED
 
 ROOT = Path(__file__).parents[1]
-RESULTS, PAGE = ROOT / "benchmarks" / "results" / "bounded.json.gz", ROOT / "docs" / "benchmarks.md"
+RESULTS = ROOT / "benchmarks" / "results" / "bounded.json.gz"
 BEGIN, END = "<!-- benchmarks.bounded: from here -->", "<!-- benchmarks.bounded: to here -->"
 OURS = "recoup"
 SUITE = ROOT / "benchmarks" / "results" / "comparison.json.gz"
@@ -301,9 +302,7 @@ def _groups(methods, size=4):
 
 def page(kept, path=PAGE):
     """The page with the section between its markers."""
-    before, _, rest = path.read_text().partition(BEGIN)
-    after = rest.partition(END)[2]
-    return f"{before}{BEGIN}\n\n{section(kept)}\n\n{END}{after}"
+    return placed(section(kept), BEGIN, END, path)
 
 
 def scores(kept, method, methods):
@@ -347,8 +346,7 @@ def main():
     parser.add_argument("--ours", default=OURS, help="what our method is called in them")
     parser.add_argument("--only", nargs="*", help="methods that are taken")
     parser.add_argument("--about", default="", help="date and machine of what is taken")
-    parser.add_argument("--page", action="store_true", help="write the section")
-    parser.add_argument("--check", action="store_true", help="say whether it stands there")
+    add_options(parser)
     parser.add_argument("--picture", help="where the picture is written")
     given = parser.parse_args()
     if given.take:
@@ -356,16 +354,10 @@ def main():
         only = given.only or found
         keep({method: found[method] for method in only}, given.about)
     kept = read()
-    if given.page:
-        PAGE.write_text(page(kept))
-    elif given.picture:
+    if given.picture:
         draw(kept, given.picture)
-    elif given.check:
-        stands = page(kept) == PAGE.read_text()
-        print("the page holds what the results say" if stands else "run --page: the page is old")
-        raise SystemExit(not stands)
     else:
-        print(section(kept))
+        write_or_check(given, section(kept), page(kept), PAGE)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks import known
+from benchmarks.sections import PAGE, add_options, placed, write_or_check
+
 ROOT = Path(__file__).parents[1]
-RESULTS, PAGE = ROOT / "benchmarks" / "results" / "voice.json.gz", ROOT / "docs" / "benchmarks.md"
+RESULTS = ROOT / "benchmarks" / "results" / "voice.json.gz"
 BEGIN = "<!-- benchmarks.voice_tables: from here -->"
 END = "<!-- benchmarks.voice_tables: to here -->"
 DIGITS, WANTED = 5, 0.9
@@ -344,8 +347,6 @@ def others_table(kept: Kept) -> str:
 
 def of_sets(kept: Kept, names: Iterable[str]) -> Kept:
     """The tasks of these sets that are kept, in the order of `benchmarks.known`."""
-    from benchmarks import known
-
     return {task: kept[task] for name in names for task in getattr(known, name) if task in kept}
 
 
@@ -391,9 +392,7 @@ def measured(kept: Kept) -> str:
 
 def page(kept: Kept, path: Path = PAGE) -> str:
     """The page with the section between its markers."""
-    before, _, rest = path.read_text().partition(BEGIN)
-    after = rest.partition(END)[2]
-    return f"{before}{BEGIN}\n\n{section(kept)}\n\n{END}{after}"
+    return placed(section(kept), BEGIN, END, path)
 
 
 def main() -> None:
@@ -401,20 +400,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--take", nargs="*", help="files that benchmarks.voice has kept")
     parser.add_argument("--about", default="", help="date and machine of what is taken")
-    parser.add_argument("--page", action="store_true", help="write the section")
-    parser.add_argument("--check", action="store_true", help="say whether it stands there")
+    add_options(parser)
     given = parser.parse_args()
     for path in given.take or []:
         keep(pickle.loads(Path(path).read_bytes()), given.about)
     kept = read()
-    if given.page:
-        PAGE.write_text(page(kept))
-    elif given.check:
-        stands = page(kept) == PAGE.read_text()
-        print("the page holds what the results say" if stands else "run --page: the page is old")
-        raise SystemExit(not stands)
-    else:
-        print(section(kept))
+    write_or_check(given, section(kept), page(kept), PAGE)
 
 
 if __name__ == "__main__":
