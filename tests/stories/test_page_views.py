@@ -10,6 +10,7 @@ from serving import Server
 
 import recoup
 from recoup.study.study import Study
+from recoup.study.voice.sentences import explains
 
 HEADS = {**VIEWS, "overview": "What is served here", "run": "Expected return over episodes"}
 PAINTED = (
@@ -181,6 +182,19 @@ def test_the_report_is_saved(browser, robot):
         with page.expect_download() as download:
             page.get_by_role("link", name="Save the report").click()
         assert download.value.path().read_text().startswith("<!doctype html>")
+
+
+def test_what_matters_is_said_with_its_error_as_elsewhere(browser, robot):
+    with Study.open(robot.path, read_only=True) as study:
+        seen = [row for row in study.recommend().matters if row.seen and len(row.names) == 1]
+    assert seen
+    with opened(browser, robot.server, "deploy") as page:
+        page.get_by_text("Copy as JSON").wait_for()
+        items = page.locator("h2:has-text('What matters') ~ ul li").all_inner_texts()
+    said = [item.replace("\u00a0%", "%") for item in items]
+    for row in seen:
+        words = explains(row.share, row.stderr)
+        assert any(row.names[0] in item and item.endswith(f" {words}") for item in said)
 
 
 def test_a_budget_is_planned(browser, robot):

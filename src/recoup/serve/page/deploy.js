@@ -101,6 +101,12 @@ async function copy(params) {
 function mattering(rows) {
   const seen = (rows ?? []).filter((row) => row.seen);
   if (!seen.length) return null;
-  const line = (row) => h("li", {}, row.names.map((name, i) => [i ? " with " : "", named(name)]), ` ${percent(row.share)}`);
-  return [h("h2", {}, "What matters"), h("p.soft", {}, "The share of the differences between results that each explains."), h("ul", {}, seen.sort((a, b) => b.share - a.share).slice(0, 12).map(line))];
+  const line = (row) => h("li", {}, row.names.map((name, i) => [i ? " with " : "", named(name)]), ` ${explained(row)}`);
+  return [h("h2", {}, "What matters"), h("p.soft", {}, "The share of the differences between results that each explains, with its standard error."), h("ul", {}, seen.sort((a, b) => b.share - a.share).slice(0, 12).map(line))];
+}
+
+/** As `explains` says it: whole per cent. */
+function explained({ share, stderr }) {
+  if (stderr === null || stderr >= 1) return "not known";
+  return `${Math.round(100 * share)}\u00a0% ± ${Math.round(100 * Math.max(stderr, 0.01))}\u00a0%`;
 }
