@@ -150,23 +150,24 @@ def counts_table(kept, peers):
 
 
 def below(kept, peers):
-    """Cells in which ours is below the best of all."""
-    found = []
+    """Cells in which ours is below the best of all, by task, each with how many standard errors."""
+    found = defaultdict(list)
     for task in BOUNDED:
         for at in COLUMNS:
             peer = best(kept, peers, task, at)
             one = None if peer is None else apart(kept, peer, task, at)
             if one is not None and verdict(one.mean, one.stderr) == "below":
-                far = -one.mean / one.stderr
-                found.append(f"{_short(task)} at {at} ({peer}, {far:.1f} standard errors)")
+                found[_short(task)].append(f"at {at} ({peer}, {-one.mean / one.stderr:.1f})")
     return found
 
 
-TARGETS = (
-    "Targets on the {} half: level with or above the best of all in {} of {} cells (95 % wanted), "
-    "never below by more than 2.5 standard errors (it is {:.1f}), above at 50 and 100 trials in {} "
-    "of {} (half wanted), above any single peer five times as often as below (missed: {})."
-)
+TARGETS = """\
+Targets on the {} half, each with what came of it:
+
+- Level with or above the best of all in 95 % of cells: {} of {}.
+- Never below by more than 2.5 standard errors: {:.1f} at most.
+- Above at 50 and 100 trials in half of the cells: {} of {}.
+- Above any single peer five times as often as below: missed against {}."""
 
 
 def targets(kept, peers, half):
@@ -290,7 +291,9 @@ def _who(told, words):
 def _where(lost):
     if not lost:
         return "Below the best of all: nowhere."
-    return f"Below the best of all: {'; '.join(lost)}."
+    lines = [f"- `{task}` {', '.join(cells)}" for task, cells in lost.items()]
+    head = "Below the best of all, in parentheses that peer and how many standard errors:"
+    return "\n".join([head, "", *lines])
 
 
 def _groups(methods, size=4):
