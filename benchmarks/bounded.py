@@ -1,13 +1,13 @@
-"""The section "Bounded tasks" of docs/benchmarks.md and README's picture, from kept results.
+"""What docs/benchmarks/bounded.md says of other libraries, and README's picture, of kept results.
 
 recoup compare --task bounded --method recoup ... --runs 16 --episodes 200 --out runs/bounded
-python -m benchmarks.bounded --take runs/bounded --page
+python -m benchmarks.bounded --take runs/bounded --about "date; machine; versions"
+python -m benchmarks.pages
 python -m benchmarks.bounded --picture docs/compared.png
 
 `--take` puts what lies in the directories of comparisons into benchmarks/results/bounded.json.gz:
 the true return of what is deployed (m) at each checkpoint of each run, in place of what it has of
-the same method; `--page` writes the section between its markers, `--check` says whether it stands
-there.
+the same method. `benchmarks.pages` writes the page.
 """
 
 import argparse
@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.comparison import loaded, picture, verdict
-from benchmarks.sections import PAGE, add_options, placed, write_or_check
 from recoup.compare.comparison_tables import shown
 from recoup.compare.entrants import PEERS
 from recoup.compare.statistics import paired
@@ -29,7 +28,6 @@ from recoup.tasks.suite import TEST_SEED
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "bounded.json.gz"
-BEGIN, END = "<!-- benchmarks.bounded: from here -->", "<!-- benchmarks.bounded: to here -->"
 OURS = "recoup"
 SUITE = ROOT / "benchmarks" / "results" / "comparison.json.gz"
 SHOWN = ("lqr-8", "walker2d", "rastrigin-10")  # of the other suite, in README's picture
@@ -152,23 +150,24 @@ def counts_table(kept, peers):
 
 
 def below(kept, peers):
-    """Cells in which ours is below the best of all."""
-    found = []
+    """Cells in which ours is below the best of all, by task, each with how many standard errors."""
+    found = defaultdict(list)
     for task in BOUNDED:
         for at in COLUMNS:
             peer = best(kept, peers, task, at)
             one = None if peer is None else apart(kept, peer, task, at)
             if one is not None and verdict(one.mean, one.stderr) == "below":
-                far = -one.mean / one.stderr
-                found.append(f"{_short(task)} at {at} ({peer}, {far:.1f} standard errors)")
+                found[_short(task)].append(f"at {at} ({peer}, {-one.mean / one.stderr:.1f})")
     return found
 
 
-TARGETS = (
-    "Targets on the {} half: level with or above the best of all in {} of {} cells (95 % wanted), "
-    "never below by more than 2.5 standard errors (it is {:.1f}), above at 50 and 100 trials in {} "
-    "of {} (half wanted), above any single peer five times as often as below (missed: {})."
-)
+TARGETS = """\
+Targets on the {} half, each with what came of it:
+
+- Level with or above the best of all in 95 % of cells: {} of {}.
+- Never below by more than 2.5 standard errors: {:.1f} at most.
+- Above at 50 and 100 trials in half of the cells: {} of {}.
+- Above any single peer five times as often as below: missed against {}."""
 
 
 def targets(kept, peers, half):
@@ -247,28 +246,29 @@ def ablations_of(kept):
     return sorted(one for one in kept["methods"] if one.startswith(f"{OURS}:"))
 
 
-WORDS = (
-    "`recoup` against other libraries, in the true return of what is deployed (m): cells (task x "
-    "trials) above / level / below at two standard errors of paired differences; in parentheses "
-    "corrected for the number of cells of the row ([how](compare.md#what-is-measured)). Cells of "
-    "one task share their runs and are not independent. A row is of the runs that both have."
-)
-MEANS = "Means ± one standard error after 20 / 50 / 100 / 200 trials:"
+def said(kept=None):
+    """What the pages say of kept results, by name: in Markdown."""
+    kept = kept or read()
+    peers, ablations = peers_of(kept), ablations_of(kept)
+    every = [OURS, *peers]
+    means = [means_table(kept, group, half) for group in _groups(every) for half in HALVES]
+    return {
+        "runs": runs_in(kept, OURS),
+        "counts": counts_table(kept, peers),
+        "below": _where(below(kept, peers)),
+        "absent": _absent(kept, peers),
+        "targets": targets(kept, peers, HALVES[1]),
+        "ablations": _only(counts_table(kept, ablations)),
+        "measured": measured(kept, [*every, *ablations]),
+        "means": "\n\n".join(means),
+    }
 
 
-def section(kept):
-    """The section, in Markdown."""
-    peers = peers_of(kept)
-    parts = [WORDS, counts_table(kept, peers), _where(below(kept, peers)), _absent(kept, peers)]
-    parts += [targets(kept, peers, HALVES[1])]
-    if ablations_of(kept):
-        parts += ["Its own ablations, likewise:", _only(counts_table(kept, ablations_of(kept)))]
-    told = {method: kept["about"][method] for method in (OURS, *peers, *ablations_of(kept))}
-    same = sorted(set(told.values()))
-    parts += [f"Measured: {'; '.join(f'{_who(told, one)}: {one}' for one in same)}.", MEANS]
-    for group in _groups([OURS, *peers]):
-        parts += [means_table(kept, group, half) for half in HALVES]
-    return "\n\n".join(parts)
+def measured(kept, methods):
+    """When and where the runs of some methods were made, in words."""
+    told = {method: kept["about"][method] for method in methods}
+    groups = "; ".join(f"{_who(told, one)}: {one}" for one in sorted(set(told.values())))
+    return f"Measured: {groups}."
 
 
 def _absent(kept, peers):
@@ -291,18 +291,15 @@ def _who(told, words):
 def _where(lost):
     if not lost:
         return "Below the best of all: nowhere."
-    return f"Below the best of all: {'; '.join(lost)}."
+    lines = [f"- `{task}` {', '.join(cells)}" for task, cells in lost.items()]
+    head = "Below the best of all, in parentheses that peer and how many standard errors:"
+    return "\n".join([head, "", *lines])
 
 
 def _groups(methods, size=4):
     """Ours beside a few others at a time."""
     others = methods[1:]
     return [[methods[0], *others[i : i + size]] for i in range(0, len(others), size)]
-
-
-def page(kept, path=PAGE):
-    """The page with the section between its markers."""
-    return placed(section(kept), BEGIN, END, path)
 
 
 def scores(kept, method, methods):
@@ -340,24 +337,20 @@ def draw(kept, path):
 
 
 def main():
-    """Takes results, writes or checks the page, draws the picture."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Takes results, draws the picture."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--take", nargs="*", help="directories of comparisons")
     parser.add_argument("--ours", default=OURS, help="what our method is called in them")
     parser.add_argument("--only", nargs="*", help="methods that are taken")
     parser.add_argument("--about", default="", help="date and machine of what is taken")
-    add_options(parser)
     parser.add_argument("--picture", help="where the picture is written")
     given = parser.parse_args()
     if given.take:
         found = taken(given.take, given.ours)
         only = given.only or found
         keep({method: found[method] for method in only}, given.about)
-    kept = read()
     if given.picture:
-        draw(kept, given.picture)
-    else:
-        write_or_check(given, section(kept), page(kept), PAGE)
+        draw(read(), given.picture)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The tables of docs/benchmarks.md and the curves beside them, from what `recoup compare` writes.
+"""What docs/benchmarks/suite.md says of methods, and its curves: of what `recoup compare` writes.
 
 recoup compare --task suite --method recoup --method cma-es ... --out runs/compare
 python -m benchmarks.comparison runs/compare/compare.json --picture docs/comparison.png
@@ -23,6 +23,7 @@ from recoup.compare.statistics import Mean, area, episodes_to
 from recoup.compare.summary import corrected_verdicts, counted
 from recoup.pictures.comparison_picture import COLOURS, MARKERS
 
+RESULTS = Path(__file__).parent / "results" / "comparison.json.gz"
 OURS, SLOW = "recoup", "iw-pgpe-ob"
 KINDS = {"search": "J", "policy": "m"}
 NAMES = {  # what a method is called in the tables
@@ -226,6 +227,43 @@ def reached(tasks, episodes=400):
     return found
 
 
+def said(paths=(RESULTS,)):
+    """What the pages say of kept results, by name: tables, counts and differences in Markdown."""
+    tasks = loaded(paths)
+    order, peers = methods_of(tasks)
+    found = {
+        "counts": counts_table(tasks, order[1:]),
+        "tables": "\n\n".join(table(name, task, order) for name, task in tasks.items()),
+        "tasks": str(len(tasks)),
+        "cells": str(sum(len(task["at"]) for task in tasks.values())),
+        "areas": str(sum(word.startswith("above") for word in areas(tasks, peers).values())),
+    }
+    for kind, letter in KINDS.items():
+        lines, counts, judged, far = overview(tasks, peers, kind)
+        found |= {letter: lines, f"{letter} best": _three(counts), f"{letter} far": str(len(far))}
+        found |= {f"{letter} best corrected": _three(judged)}
+        found |= {f"{letter} {name}": words for name, words in _cells(lines).items()}
+    return found
+
+
+def _cells(lines):
+    """The differences of a table of them, by task and episodes, each without sign and peer."""
+    heads, _, *rows = ([one.strip() for one in line[1:-1].split("|")] for line in lines.split("\n"))
+    return {
+        f"{row[0]} {head}": cell.split(" ", 1)[1].partition(" (")[0]
+        for row in rows
+        for head, cell in zip(heads[1:], row[1:], strict=True)
+        if cell
+    }
+
+
+def methods_of(tasks):
+    """All methods in the order of the tables, and the peers among them."""
+    every = list(dict.fromkeys(m for task in tasks.values() for m in task["methods"]))
+    order = [m for m in NAMES if m in every] + [m for m in every if m not in NAMES]
+    return order, [method for method in order if method.partition(":")[0] != OURS]
+
+
 def picture(tasks, names, methods, path, rows=2):
     """J over episodes, a panel a task."""
     columns, height = -(-len(names) // rows), 5.6 if rows > 1 else 2.6
@@ -288,9 +326,7 @@ def main():
     parser.add_argument("--rows", type=int, default=2, help="rows of the picture")
     given = parser.parse_args()
     tasks = loaded(given.files)
-    every = list(dict.fromkeys(m for task in tasks.values() for m in task["methods"]))
-    order = [m for m in NAMES if m in every] + [m for m in every if m not in NAMES]
-    peers = [method for method in order if method.partition(":")[0] != OURS]
+    order, peers = methods_of(tasks)
     for kind, letter in KINDS.items():
         lines, counts, judged, far = overview(tasks, peers, kind)
         print(f"\n**{letter}**: {counts}, corrected {judged}; 2.5 standard errors below: {far}")

@@ -29,8 +29,8 @@ as a measured statement. Made by `recoup reproduce all` ({runs}) and
 positive where the claim is true; ± is one standard error over runs, paired where they share a
 start. A reason that was not measured is marked as a guess.
 
-[benchmarks.md](benchmarks.md) shows the {cars} runs on the cars at more points of their way, and
-methods that the paper does not compare there.
+[Learning curves](benchmarks/paper.md#learning-curves) show the {cars} runs on the cars at more
+points of their way, and methods that the paper does not compare there.
 
 {parts}
 Beside the paper's methods stand two that are not in its comparison, or not in all of it:

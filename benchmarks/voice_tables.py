@@ -1,11 +1,11 @@
-"""The section "What a study says, held to the truth" of docs/benchmarks.md, from kept results.
+"""What docs/benchmarks/voice.md says of what a study says, from kept results.
 
 python -m benchmarks.voice 32 16 DRAWN runs/drawn.pkl
-python -m benchmarks.voice_tables --take runs/drawn.pkl --about "date; machine; commit" --page
+python -m benchmarks.voice_tables --take runs/drawn.pkl --about "date; machine; commit"
+python -m benchmarks.pages
 
 `--take` puts what such files hold into benchmarks/results/voice.json.gz, in place of what it has of
-the same tasks; `--page` writes the section between its markers, `--check` says whether it stands
-there.
+the same tasks. `benchmarks.pages` writes the page.
 """
 
 import argparse
@@ -19,12 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import known
-from benchmarks.sections import PAGE, add_options, placed, write_or_check
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "voice.json.gz"
-BEGIN = "<!-- benchmarks.voice_tables: from here -->"
-END = "<!-- benchmarks.voice_tables: to here -->"
 DIGITS, WANTED = 5, 0.9
 SAID = {
     "mean policy": ("expected", "true"),
@@ -33,15 +30,7 @@ SAID = {
     "a draw's gain": ("forecast_draw", "gain_draw"),
 }
 REACHING = ("mean policy", "its gain", "a draw's gain")
-SETS = {
-    "DRAWN": "36 tasks of random numbers, looked at once, after everything was chosen",
-    "LAST": "16 tasks by hand, looked at once before the last constants were chosen",
-    "FRESH": "14 tasks made after intervals were",
-    "HELD_OUT": "13 tasks held out at first",
-    "MADE_WITH": "14 tasks that intervals and forecasts were made with",
-    "WIDE": "5 tasks of many parameters",
-    "STILL": "14 tasks without noise",
-}
+SETS = ("DRAWN", "LAST", "FRESH", "HELD_OUT", "MADE_WITH", "WIDE", "STILL")
 NOISY = [name for name in SETS if name != "STILL"]
 COLUMNS = {
     "36 unseen tasks": ["DRAWN"],
@@ -350,32 +339,20 @@ def of_sets(kept: Kept, names: Iterable[str]) -> Kept:
     return {task: kept[task] for name in names for task in getattr(known, name) if task in kept}
 
 
-REACH = (
-    "Where an interval of the mean policy or of a gain misses, the truth mostly lies above it: a "
-    "top is sharper than a smooth model has it. So these three reach farther on that side, by a "
-    "share of what the model says that the mean policy earns over a draw; none gets more than "
-    "twice as wide by that. *Even → as it is*: the interval as if it reached as far above as "
-    "below, and as it is given; *wide*: its mean width in the returns' standard deviation. Tasks "
-    "in which an even interval of one of the three would hold less than 90 %:"
-)
-CANDIDATES = (
-    "After 60 results; all sets with noise. A distribution shifted by so many standard deviations "
-    "in any direction, as wide as the newest or half, given to `evaluate`; a point, given to "
-    "`predict`. *Given*: how many get a number; the others are refused in a sentence."
-)
-
-
-def section(kept: Kept) -> str:
-    """The section, in Markdown."""
+def said(kept: Kept | None = None) -> dict[str, str]:
+    """What the pages say of kept results, by name: in Markdown."""
+    kept = kept or read()
     columns = {name: of_sets(kept, sets) for name, sets in COLUMNS.items()}
     every, noisy = of_sets(kept, SETS), of_sets(kept, NOISY)
-    parts = [summary(columns), below(every), measured(every)]
-    for name, words in SETS.items():
-        parts += [f"### {_sentence(words)[:-1]}", tasks_table(of_sets(kept, [name]))]
-    parts += ["### Candidates that no result chose", CANDIDATES, others_table(noisy)]
-    parts += ["### Intervals that reach farther on the better side", REACH]
-    parts += [reach_table(moved(every))]
-    return "\n\n".join(parts)
+    return {
+        "tasks": str(len(every)),
+        "summary": summary(columns),
+        "below": below(every),
+        "measured": measured(every),
+        **{name: tasks_table(of_sets(kept, [name])) for name in SETS},
+        "candidates": others_table(noisy),
+        "reach": reach_table(moved(every)),
+    }
 
 
 def measured(kept: Kept) -> str:
@@ -390,22 +367,14 @@ def measured(kept: Kept) -> str:
     return f"Measured: {'; '.join([usual, *rest])}."
 
 
-def page(kept: Kept, path: Path = PAGE) -> str:
-    """The page with the section between its markers."""
-    return placed(section(kept), BEGIN, END, path)
-
-
 def main() -> None:
-    """Takes results, writes or checks the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--take", nargs="*", help="files that benchmarks.voice has kept")
+    """Takes results."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--take", nargs="+", required=True, help="that benchmarks.voice has kept")
     parser.add_argument("--about", default="", help="date and machine of what is taken")
-    add_options(parser)
     given = parser.parse_args()
-    for path in given.take or []:
+    for path in given.take:
         keep(pickle.loads(Path(path).read_bytes()), given.about)
-    kept = read()
-    write_or_check(given, section(kept), page(kept), PAGE)
 
 
 if __name__ == "__main__":

@@ -44,6 +44,6 @@ def test_every_claim_has_a_row_with_both_verdicts(generator, tmp_path):
         "What is ours",
         "one method goes on to 90 with nine",
         "marked as a guess",
-        "benchmarks.md",
+        "benchmarks/paper.md",
     ):
         assert word in text

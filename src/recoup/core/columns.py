@@ -1,6 +1,6 @@
 """Weighted sums over all samples, coordinate by coordinate, in one read of them on a CUDA GPU.
 
-XLA walks down a column with too little in flight where rows are long (`docs/benchmarks.md`). A
+XLA walks down a column with too little in flight where rows are long (`docs/benchmarks/gpu.md`). A
 program of the kernel here has some columns and a share of the rows; the shares are added up after
 it, in a fixed order.
 """

@@ -2,7 +2,7 @@
 
 XLA makes one kernel of both, which takes one row at a time and reads every vector of parameters
 again for it. The kernel here takes several rows, and reads them once for all
-(`docs/benchmarks.md`). It is for families whose coordinates stand each for itself.
+(`docs/benchmarks/gpu.md`). It is for families whose coordinates stand each for itself.
 """
 
 from collections.abc import Callable

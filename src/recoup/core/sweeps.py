@@ -6,8 +6,8 @@ that does not divide it, the last chunk begins earlier and repeats a few samples
 nothing is copied, and no number of samples is slower than the next.
 
 An accelerator fuses what is computed of a sample with the sum that it ends in, and writes nothing.
-There a walk over chunks is ten times slower (`docs/benchmarks.md`), for each is too small to fill
-the device. It is taken only where something cannot be fused and would have to be written.
+There a walk over chunks is ten times slower (`docs/benchmarks/gpu.md`), for each is too small to
+fill the device. It is taken only where something cannot be fused and would have to be written.
 
 `jax.lax.platform_dependent` chooses, when a program is compiled for its device: a search on the CPU
 of a machine that has an accelerator goes by chunks, and no setting has to say so.

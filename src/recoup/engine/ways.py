@@ -64,7 +64,7 @@ def _small_batch(dim: int) -> int:
     return max(4, round((4 + 3 * float(np.log(dim))) / 2))
 
 
-BOX = InBox(  # tuned on bounded tasks: docs/benchmarks.md
+BOX = InBox(  # tuned on bounded tasks: docs/benchmarks/bounded.md
     std=0.7,
     settings={"most_std": 0.95, "leap": 2.0},
     beyond=0.05,

@@ -40,19 +40,20 @@ def test_an_interval_is_said_to_hold_as_often_as_it_is_printed_to(function):
 
 def test_the_sections_that_back_sentences_are_in_the_docs():
     assert {"coverage", "voice"} <= set(TITLES)
-    heads = [
-        line
-        for line in (ROOT / "docs" / "benchmarks.md").read_text().splitlines()
-        if line.startswith("## ")
-    ]
+    heads = [line for line in measured().splitlines() if line.startswith("## ")]
     for title in TITLES.values():
         assert any(title in head for head in heads), title
 
 
+def measured() -> str:
+    """All pages of the benchmarks."""
+    return "\n".join(p.read_text() for p in sorted((ROOT / "docs" / "benchmarks").glob("*.md")))
+
+
 def section(title: str) -> str:
     """The text of a section of the benchmarks."""
-    text = (ROOT / "docs" / "benchmarks.md").read_text()
-    (found,) = (part for part in re.split(r"^## ", text, flags=re.M) if part.startswith(title))
+    parts = re.split(r"^## ", measured(), flags=re.M)
+    (found,) = (part for part in parts if part.startswith(title))
     return found
 
 

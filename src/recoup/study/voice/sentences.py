@@ -2,7 +2,7 @@
 
 Pure functions of plain numbers. Whoever speaks of a study (commands, notebooks, pages, JSON) takes
 the sentence from here, so that a thing is said in one way. Which of them is said is decided where
-its numbers are made. *Backed by* names the section of docs/benchmarks.md that measured the claim:
+its numbers are made. *Backed by* names the section of docs/benchmarks that measured the claim:
 *coverage* is "How often intervals hold the truth", *voice* "What a study says, held to the truth",
 *matters* "Which parameters matter", *crashes* "Where trials fail", *choices* "Unordered choices",
 *limits* "Where a second number has a limit", *past* "What is said of the past, and of a policy that
