@@ -31,8 +31,8 @@ def newcomer(session: nox.Session) -> None:
     session.chdir(folder)
     for old in Path(folder).glob("*.db*"):  # of the last time: a study goes on where it was
         old.unlink()
-    quiet = {"PYTHONPATH": None, "PYTHONSAFEPATH": "1"}
-    session.run("python", ROOT / "release" / "newcomer.py", README, env=quiet)
+    usual = {"PYTHONPATH": None, "PYTHONDONTWRITEBYTECODE": None}  # as most people have it
+    session.run("python", "-P", ROOT / "release" / "newcomer.py", README, env=usual)
 
 
 @nox.session(python=list(HERE.values()))

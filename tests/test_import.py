@@ -28,7 +28,7 @@ def test_import_reads_no_arguments_changes_no_setting_and_imports_nothing_slow()
 
 
 def test_import_brings_two_modules_of_ours_and_few_others():
-    """Beside what a Python has that was started without its site: 40 in 3.11 and 3.12, 23 in 3.13."""
+    """Of a Python that was started without its site: 40 in 3.11 and 3.12, 23 in 3.13."""
     code = "import sys; before = set(sys.modules); import recoup; print(*set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", PATHS + code], capture_output=True)
     found = done.stdout.decode().split()
