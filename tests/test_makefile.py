@@ -30,12 +30,34 @@ def checkout(tmp_path):
     return place
 
 
-def made(place):
-    """How often pip has been asked to install, once `make demo` is done."""
-    command = ["make", "demo", "PYTHON=./python"]
+def made(place, what="demo"):
+    """How often pip has been asked to install, once `make demo` or another command is done."""
+    command = ["make", what, "PYTHON=./python"]
     done = subprocess.run(command, cwd=place, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return len((place / "installs").read_text().splitlines())
+    return len(asked(place))
+
+
+def asked(place):
+    """What pip was asked for, a line each."""
+    return (place / "installs").read_text().splitlines()
+
+
+def test_the_demo_needs_no_extra_and_the_rest_is_installed_for_what_needs_it(checkout):
+    made(checkout)
+    made(checkout, "reproduce")
+    light, whole = asked(checkout)
+    assert light.endswith("-c constraints.txt -e . --no-compile")
+    assert whole.endswith("-c constraints.txt -e .[dev]")
+
+
+def test_whoever_has_everything_has_what_the_demo_needs(checkout):
+    assert made(checkout, "reproduce") == 1
+    assert made(checkout) == 1
+    text = (checkout / "constraints.txt").read_text()
+    (checkout / "constraints.txt").write_text(text + "\n")
+    assert made(checkout) == 2
+    assert made(checkout, "reproduce") == 3
 
 
 def test_what_is_needed_is_installed_once(checkout):

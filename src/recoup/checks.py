@@ -29,6 +29,11 @@ class InputError(ValueError):
         super().__init__(printable(sentence))
 
 
+def not_installed(what: str, extra: str) -> InputError:
+    """What to say where a package is missing that an extra brings: how to install that extra."""
+    return InputError(f"{what}: pip install 'recoup[{extra}]'.")
+
+
 def printable(text: str) -> str:
     """A text on one line, as a terminal may show it: what it would obey is written out."""
     if text.isprintable():

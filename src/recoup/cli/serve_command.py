@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from recoup.checks import InputError
+from recoup.checks import not_installed
 from recoup.cli.app import JsonOption, app, argument, examples, option, print_json
 from recoup.cli.parsing import whole_option
 
@@ -41,7 +41,7 @@ def serve(
     except ImportError as wrong:
         if (wrong.name or "").partition(".")[0] not in EXTRA:
             raise
-        raise InputError("this needs starlette and uvicorn: pip install 'recoup[serve]'.") from None
+        raise not_installed("this needs starlette and uvicorn", "serve") from None
     tls = {"certfile": certfile, "keyfile": keyfile, "token_file": token_file}
     say = print_json if as_json else None
     run(named, host=host, port=port, read_only=read_only, say=say, **tls)

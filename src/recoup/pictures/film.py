@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from recoup.checks import InputError
+from recoup.checks import InputError, not_installed
 from recoup.outputs import OURS, Over, written
 from recoup.pictures.picture_files import FILM, film_mark
 
@@ -74,7 +74,7 @@ def write_video(shot: Film, path: Path, over: Over = OURS, shown: str = "") -> N
         import imageio.v2 as imageio
         import imageio_ffmpeg  # noqa: F401  (what imageio writes H.264 with)
     except ImportError:
-        raise InputError("a video needs imageio: pip install '.[video]', in a clone.") from None
+        raise not_installed("a video needs imageio", "video") from None
     with warnings.catch_warnings():  # JAX warns of forks; this one becomes ffmpeg at once
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
         how = {"fps": shot.fps, "macro_block_size": 2, "quality": 8}

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from recoup.checks import not_installed
 from recoup.core.types import Given, Plain
 from recoup.runs.history import HistoryRow
 from recoup.runs.schedule import Heard
@@ -98,8 +99,10 @@ class TensorBoard:
     def __init__(self, directory: str | Path) -> None:
         # not its SummaryWriter: that one writes in a thread, which ends where a disk is full, and
         # whoever gives it more then waits for ever
-        from tensorboardX.record_writer import RecordWriter
-
+        try:
+            from tensorboardX.record_writer import RecordWriter
+        except ImportError:
+            raise not_installed("events for TensorBoard need tensorboardX", "tensorboard") from None
         self._directory = Path(directory)
         self._file: Any = None
         with self._spared():

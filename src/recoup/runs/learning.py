@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,13 +105,11 @@ def _tests(study: Study, plan: Plan, problem: Problem, engine: Engine) -> Tests:
 
 def _board(directory: Path | None) -> list[TensorBoard]:
     """A writer for TensorBoard, where there is a directory and the package is installed."""
-    if directory is None:
+    if directory is None or find_spec("tensorboardX") is None:
         return []
     try:
         with _ctrl_c_later():
             return [TensorBoard(directory / TENSORBOARD)]
-    except ImportError:
-        return []
     except Exception as wrong:  # one that does not fit what else is installed
         log.warning("tensorboardX cannot be used (%s): the run goes on without it.", reason(wrong))
         return []

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium.error import DependencyNotInstalled
 
-from recoup.checks import InputError, check_finite, check_path, check_shape
+from recoup.checks import InputError, check_finite, check_path, check_shape, not_installed
 from recoup.core.types import Given
 from recoup.outputs import Kind, Over, beginning_of, check_output, written
 from recoup.pictures.film import Film, film, film_strip, steps_plot, write_video
@@ -87,9 +88,21 @@ def _filmed(run: Run, seed: int) -> Film:
     except Raised as wrong:
         if isinstance(wrong.__cause__, InputError):
             raise wrong.__cause__ from None
+        if isinstance(wrong.__cause__, DependencyNotInstalled):
+            raise _lacking(wrong.__cause__) from None
         raise Broken(f"the episode failed: {wrong.words}", wrong.trace) from wrong.__cause__
     finally:
         closed(env.close)
+
+
+def _lacking(missing: DependencyNotInstalled) -> InputError:
+    """What to install, where Gymnasium says that an environment needs a package for its pictures.
+
+    It names an extra of its own, which may bring more than pictures need.
+    """
+    if "pygame" in str(missing):
+        return not_installed("pictures of this environment need pygame", "video")
+    return InputError(f"pictures of this environment need a package that is missing: {missing}")
 
 
 def _env(problem: HostTask) -> Any:

@@ -498,5 +498,5 @@ def test_this_machine_alone_must_have_what_a_worker_wants():
 
 def test_ray_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(InputError, match=r"needs Ray: pip install '\.\[ray\]'"):
+    with pytest.raises(InputError, match=r"needs Ray: pip install 'recoup\[ray\]'"):
         Cluster(Calls(np.sum), 2)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
-from recoup.checks import InputError
+from recoup.checks import InputError, not_installed
 from recoup.core.types import Cell, Given, Module, Plain
 from recoup.outputs import Kind, Over, written
 from recoup.store.events import later_of, told_in
@@ -316,5 +316,5 @@ def pyarrow_modules() -> tuple[Module, Module]:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise InputError("Parquet needs pyarrow: pip install '.[parquet]', in a clone.") from None
+        raise not_installed("Parquet needs pyarrow", "parquet") from None
     return pyarrow, parquet

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from recoup.checks import InputError, check_choice, check_count, shortly
+from recoup.checks import InputError, check_choice, check_count, not_installed, shortly
 from recoup.core.types import Plain, Settings
 from recoup.tasks.engines.attempt import reason
 from recoup.tasks.engines.engine import Broken, Build, Job, Outcome
@@ -273,7 +273,7 @@ def _ray() -> ModuleType:
     try:
         import ray
     except ImportError:
-        raise InputError("the Ray engine needs Ray: pip install '.[ray]', in a clone.") from None
+        raise not_installed("the Ray engine needs Ray", "ray") from None
     return ray
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from recoup.checks import InputError
+from recoup.checks import InputError, not_installed
 from recoup.core.types import Array
 from recoup.tasks.policies.environment_spaces import SQUASH, scaled
 from recoup.tasks.policies.leaves import ObservationLeaf, leaves, named
@@ -33,9 +33,7 @@ def onnx_bytes(policy: Policy, theta: np.ndarray) -> bytes:
     try:
         import onnx
     except ImportError:
-        raise InputError(
-            "ONNX needs the package onnx: `pip install onnx`, or the extra `recoup[onnx]`."
-        ) from None
+        raise not_installed("ONNX needs the package onnx", "onnx") from None
     parts = leaves(policy.observations)
     graph = _Graph(onnx)
     y = _network(graph, policy.network, theta, _inputs(graph, policy, parts))

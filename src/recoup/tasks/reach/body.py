@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError
+from recoup.checks import not_installed
 
 JOINTS = {  # in the order of states and actions
     2: ("r_sh_pitch", "r_el_pitch"),
@@ -81,9 +81,7 @@ def import_mujoco() -> Any:
     try:
         return import_module("mujoco.batch").mujoco
     except ModuleNotFoundError:
-        raise InputError(
-            "the reaching tasks need MuJoCo 4: pip install '.[mujoco]', in a clone."
-        ) from None
+        raise not_installed("the reaching tasks need MuJoCo 4", "mujoco") from None
     except (AttributeError, ImportError, OSError, RuntimeError):
         os.environ["MUJOCO_GL"] = "disabled"
         for name in [name for name in sys.modules if name.split(".")[0] == "mujoco"]:

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from recoup.checks import InputError
+from recoup.checks import not_installed
 from recoup.core.families.action_policy import linear
 from recoup.tasks.reach import rules
 from recoup.tasks.reach.body import SUBSTEPS, compile_body, servos_of
@@ -67,5 +67,5 @@ def import_mjx() -> Any:
     try:
         from mujoco import mjx
     except ImportError:
-        raise InputError("rollouts on a GPU need MJX: pip install '.[mjx]', in a clone.") from None
+        raise not_installed("rollouts on a GPU need MJX", "mjx") from None
     return mjx

@@ -1,0 +1,1 @@
+"""What makes and checks a release: `make dist` and `make rooms`."""
