@@ -16,6 +16,7 @@ from benchmarks import (
     reach,
     reuse,
     rule,
+    serve,
     sizes,
     start_up,
     study,
@@ -45,7 +46,7 @@ def main():
 
 ALL = (
     *(start_up, precision, ask_tell, reuse, sizes, many_runs, variance, reach, study),
-    *(growth, workers, engines, rule, archive_gpu),
+    *(growth, workers, engines, rule, serve, archive_gpu),
 )
 
 if __name__ == "__main__":  # processes that a benchmark starts import this module too

@@ -1,13 +1,16 @@
-"""A served study beside the library, in one run: `python -m benchmarks.serve`.
+"""A served study beside the library, in one run: `python -m benchmarks.serve [TRIALS [SECONDS]]`.
 
-How long it takes to start, to read columns, to tell from several clients at once and while a move
-is being made; each with the processor's time of the server, for the machine may be busy.
+How long it takes to start, to read columns, to judge, to tell from several clients at once and
+while a move is being made, and what streams cost in so many SECONDS (300 for the whole of it); each
+with the processor's time of the server, for the machine may be busy.
 """
 
 import concurrent.futures
+import gzip
 import http.client
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -18,11 +21,22 @@ from pathlib import Path
 
 import numpy as np
 
+import recoup.serve
 from recoup.store import codec
 from recoup.store.rows import DRAWN, OK, Asked, Result, Told
 from recoup.study.study import Study
 
 PARAMETERS, CLIENTS, EACH = 20, 8, 50
+STREAMS, A_SECOND, WARM = (
+    8,
+    10,
+    100,
+)  # streams; results a second; results before memory is looked at
+PAGE = Path(recoup.serve.__file__).parent / "page"
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+PAINTED = """() => new Promise((done) => new PerformanceObserver((list) =>
+  list.getEntriesByName("first-contentful-paint").forEach((one) => done(one.startTime))
+).observe({ type: "paint", buffered: true }))"""
 PROGRAM = "from recoup.__main__ import main; main()"
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -48,8 +62,12 @@ class Served:
             self.kept.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         content = None if body is None else json.dumps(body)
-        self.kept.connection.request(method, f"{self.base}{path}", content, headers)
-        answered = self.kept.connection.getresponse()
+        try:
+            self.kept.connection.request(method, f"{self.base}{path}", content, headers)
+            answered = self.kept.connection.getresponse()
+        except ConnectionError:  # it was quiet for long, and the server has closed it
+            del self.kept.connection
+            return self.call(method, path, body)
         found = answered.read()
         assert answered.status == 200, found
         return found
@@ -58,6 +76,23 @@ class Served:
         """Seconds of the processor that the server has used."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def memory(self):
+        """Bytes of memory that the server has."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def events(self):
+        """The events of a stream of its own, each as its number and what it says."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
+        how = {"Authorization": f"Bearer {self.token}"}
+        connection.request("GET", f"{self.base}/events", headers=how)
+        answered, number = connection.getresponse(), None
+        while line := answered.readline().decode():
+            if line.startswith("id: "):
+                number = int(line[4:])
+            elif line.startswith("data: "):
+                yield number, json.loads(line[6:])
 
     def stop(self):
         """Ctrl-C; how long it takes."""
@@ -98,9 +133,101 @@ def columns(folder, n):
     server = Served(path)
     print(f"listens after {server.started:.2f} s (target 1.5; CPU {server.spent():.2f} s)")
     print(f"{n} trials x {PARAMETERS} (target 2 s):")
-    for place in ("", "/points?width=1600", "/points?params=*", "/trials?limit=1000", "/moves"):
+    places = ("", "/points?width=1600", "/points?params=*", "/trials?limit=1000", "/moves")
+    for place in (*places, "/snapshot"):
         timed(place or "the study", server, server.call, "GET", place)
+    painting(server)
     print(f"stops after {server.stop():.2f} s (target 2)")
+
+
+def painting(server):
+    """When a browser shows something of the page of such a study, and when the plot."""
+    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        program = None
+    if program is None:
+        print("  the page: not looked at, without Playwright and Chromium")
+        return
+    name = server.base.rpartition("/")[2]
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{server.port}/#token={server.token}")
+        page.wait_for_selector(".overview")
+        begun = time.perf_counter()
+        page.goto(f"http://127.0.0.1:{server.port}/?#/study/{name}/see")
+        painted = page.evaluate(PAINTED) / 1000
+        page.wait_for_selector("canvas", timeout=600_000)
+        plotted = time.perf_counter() - begun
+        browser.close()
+    print(f"  the page: first contentful paint {painted:.2f} s (target 2), plot {plotted:.2f} s")
+
+
+def sizes():
+    """What all that the page loads takes, compressed."""
+    loaded = [one for one in PAGE.rglob("*") if one.suffix in {".js", ".css", ".html", ".svg"}]
+    size = sum(len(gzip.compress(one.read_bytes())) for one in loaded)
+    print(f"the page: {size / 1000:.0f} kB in {len(loaded)} files, compressed (target 150)")
+
+
+def judging(folder, n, dim):
+    """What the page asks when a slider rests."""
+    path = folder / f"judged-{n}.db"
+    large(path, n, dim)
+    server = Served(path)
+    newest = json.loads(server.call("GET", ""))["mean"]
+    print(f"evaluate, {n} x {dim}:")
+    for what, shift in (("the newest", None), ("another", 0.1), ("a third", 0.2)):
+        body = {} if shift is None else {"mean": {k: x + shift for k, x in newest.items()}}
+        timed(what, server, server.call, "POST", "/evaluate", body)
+    server.stop()
+
+
+def streaming(folder, seconds):
+    """Streams that hear of results, and what they cost in memory."""
+    path = folder / "streams.db"
+    Study.open(path, dim=6, batch=10).close()
+    server, n = Served(path), WARM + int(seconds * A_SECOND)
+    heard, ready = [[] for _ in range(STREAMS)], threading.Semaphore(0)
+
+    def listen(mine):
+        for number, said in server.events():
+            mine.append(number)
+            ready.release() if len(mine) == 1 else None
+            if said["counts"]["ok"] == n and said["until_move"]:
+                return
+
+    threads = [threading.Thread(target=listen, args=(mine,)) for mine in heard]
+    for thread in threads:
+        thread.start()
+        ready.acquire()
+    before = 0
+    for number in range(1, n + 1):
+        begun = time.perf_counter()
+        if number == WARM:
+            before = server.memory()
+        (trial,) = json.loads(server.call("POST", "/ask", {"lease": None}))["trials"]
+        server.call("POST", f"/trials/{trial['id']}/tell", {"return": -float(number % 17)})
+        time.sleep(max(1 / A_SECOND - (time.perf_counter() - begun), 0) if number > WARM else 0)
+    for thread in threads:
+        thread.join(60)
+    grown = (server.memory() - before) / 1e6
+    once = all(len(set(mine)) == len(mine) for mine in heard)
+    all_of_them = all(mine[-1] == heard[0][-1] and set(mine) <= set(heard[0]) for mine in heard)
+    missing = max(len(set(heard[0]) - set(mine) - _before(heard[0], mine)) for mine in heard)
+    print(
+        f"{STREAMS} streams for {seconds} s at {A_SECOND} results a second: memory grew by "
+        f"{grown:.1f} MB (target 5), {len(heard[0])} events, twice: {'none' if once else 'some'}, "
+        f"missing: {missing if all_of_them else 'the last'}"
+    )
+    server.stop()
+
+
+def _before(all_of_them, mine):
+    """Events that came before a stream was opened."""
+    return {number for number in all_of_them if number < mine[0]}
 
 
 def quantiles(seconds):
@@ -167,17 +294,24 @@ def by_library(folder):
     for worker in workers:
         worker.stdin.write("go\n")
         worker.stdin.flush()
-    for worker in workers:
-        worker.wait()
+    ended = [worker.wait() for worker in workers]
+    if any(ended):
+        print(f"{CLIENTS} processes of the library: one of them gave up, the machine is too busy")
+        return
     took = time.perf_counter() - begun
     print(f"{CLIENTS} processes of the library: {len(ids) / took:.0f} a second")
 
 
-def main(n=100_000):
+def main(n=100_000, seconds=10):
     """Prints all figures."""
+    print("a served study:")
+    sizes()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         columns(folder, n)
+        judging(folder, 1000, 6)
+        judging(folder, 10_000, 20)
+        streaming(folder, seconds)
         by_library(folder)
         telling(folder, 10**6, f"{CLIENTS} clients of a server")
         telling(folder, 10, f"{CLIENTS} clients while moves are made (target p99 50 ms)")

@@ -5,6 +5,7 @@ import math
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from stores import MEMORY, SETTINGS, filled, ok, start, trial
 
 import recoup.store
-from recoup.store import rows
+from recoup.store import codec, rows
 from recoup.store.layout import Layout
 from recoup.store.rows import FOREIGN, MIRROR, OWN, REPEAT, Counters, Fresh, Leaf, Told, same
 from recoup.store.store import Store
@@ -395,6 +396,40 @@ class TestWholeOrNothing:
         with pytest.raises(ValueError, match="within a transaction"):
             write_inside(store)
         assert store.counters().trials == 8
+
+    def test_transactions_that_are_one(self, store):
+        with store.writing_together():
+            for i in (9, 10):
+                with store.writing():
+                    store.add_trials([trial(i)])
+                assert store.counters().trials == i
+        with pytest.raises(ValueError, match="the second"), store.writing_together():  # noqa: PT012
+            with store.writing():
+                store.add_trials([trial(11)])
+            raise ValueError("the second")
+        assert store.counters().trials == 10
+        writing = store.writing()  # the next is as before
+        with pytest.raises(ValueError, match="within a transaction"), writing, store.writing():
+            pass
+
+    def test_events_are_read_anew_once_there_is_another(self, store, monkeypatch):
+        made, make = [], codec.event_of
+        monkeypatch.setattr(codec, "event_of", lambda row: made.append(row[0]) or make(row))
+        with store.writing():
+            store.note("note", {"text": "a"})
+        for _ in range(3):
+            assert [event.content["text"] for event in store.events("note")] == ["a"]
+        assert len(made) == 1
+        with pytest.raises(ValueError, match="taken back"), store.writing():  # noqa: PT012
+            store.note("note", {"text": "b"})
+            assert len(store.events("note")) == 2
+            raise ValueError("taken back")
+        with store.writing():
+            store.note("note", {"text": "c"})  # with the number of the one before
+        assert [event.content["text"] for event in store.events("note")] == ["a", "c"]
+        with closing(Store.open(store.path)) as other, other.writing():
+            other.note("note", {"text": "d"})
+        assert [event.content["text"] for event in store.events("note")] == ["a", "c", "d"]
 
     def test_a_creation_that_fails_leaves_nothing(self, tmp_path, monkeypatch):
         def fails(store):

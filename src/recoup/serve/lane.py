@@ -6,14 +6,16 @@ for its writer, so that a result is on disk at once whatever the others do.
 """
 
 import os
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from threading import Thread
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from recoup.core.types import Given
 from recoup.serve.problems import AGAIN, Problem
 from recoup.store.errors import Damaged
 from recoup.store.place import is_at
@@ -21,6 +23,14 @@ from recoup.store.store import Store
 from recoup.study.study import Study
 
 Found = TypeVar("Found")
+TOGETHER = 64  # jobs, at most, of one transaction
+
+
+class Waiting(NamedTuple):
+    """A job that may be done in one transaction with others, and what comes of it."""
+
+    job: Callable[[Study], Any]
+    found: "Future[Any]"
 
 
 class Lane:
@@ -31,11 +41,27 @@ class Lane:
         self._path, self._written, self._check = path, written, check
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=path.name)
         self._study: Study | None = None
+        self._waiting: deque[Waiting] = deque()
 
     def run(self, job: Callable[[Study], Found]) -> "Future[Found]":
         """What a job makes of the study, once it is its turn."""
+        return self._in_turn(lambda: self._done(job))
+
+    def together(
+        self, job: Callable[[Study], Found], then: Callable[[], object]
+    ) -> "Future[Found]":
+        """The same of a job that writes, in one transaction with those that wait then.
+
+        A transaction waits for the disk, which takes longer than all else about a result: those
+        that come meanwhile share the next one. `then` is done once after it.
+        """
+        mine = Waiting(job, Future())
+        self._waiting.append(mine)
+        return self._in_turn(lambda: self._of_group(mine, then))
+
+    def _in_turn(self, job: Callable[[], Found]) -> "Future[Found]":
         try:
-            return self._thread.submit(self._done, job)
+            return self._thread.submit(job)
         except RuntimeError:  # it is closed
             stops = "the server is being stopped."
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, stops, AGAIN) from None
@@ -52,6 +78,32 @@ class Lane:
         self._let_go()
         last.set_result(None)
 
+    def _of_group(self, mine: Waiting, then: Callable[[], object]) -> Given:
+        """What came of a job: done now with those that wait, unless it was done with others."""
+        if not mine.found.done():
+            some = [self._waiting.popleft() for _ in range(min(len(self._waiting), TOGETHER))]
+            try:
+                self._do_together(some)
+            finally:
+                then()
+        return mine.found.result()
+
+    def _do_together(self, some: Sequence[Waiting]) -> None:
+        """Does jobs in one transaction; should one of them fail, each in its own."""
+        try:
+            found = self._done(lambda study: in_one(study, some)) if len(some) > 1 else None
+        except BaseException:  # nothing of it has happened; whoever is at fault is told so below
+            found = None
+        if found is not None:
+            for one, value in zip(some, found, strict=True):
+                one.found.set_result(value)
+            return
+        for one in some:
+            try:
+                one.found.set_result(self._done(one.job))
+            except BaseException as wrong:
+                one.found.set_exception(wrong)
+
     def _done(self, job: Callable[[Study], Found]) -> Found:
         self._check()
         if self._study is None:
@@ -67,6 +119,12 @@ class Lane:
         if study is not None:
             with suppress(Exception):
                 study.close()
+
+
+def in_one(study: Study, some: Sequence[Waiting]) -> list[Given]:
+    """What jobs make of a study, all of them in one transaction, or none."""
+    with study.store.writing_together():
+        return [one.job(study) for one in some]
 
 
 def opened(path: Path, written: bool) -> Study:

@@ -63,22 +63,32 @@ class Served:
         return self._lane("judge").run(job)
 
     def writes(self, job: Callable[[Study], Found]) -> "Future[Found]":
-        """The same for what writes; on disk, and known to be a change, when it is done."""
+        """The same for what writes; on disk, and known to be a change, when it is done.
+
+        In one transaction with what else waits to be written. A job that fails has written nothing.
+        """
+        return self._lane("write", True).together(job, self._seen_at_once)
+
+    def _writes_alone(self, job: Callable[[Study], Found]) -> "Future[Found]":
+        """The same in transactions of its own."""
 
         def done(study: Study) -> Found:
             try:
                 return job(study)
             finally:
-                with suppress(InputError):  # what is the matter, the next one is told
-                    self.look()
+                self._seen_at_once()
 
         return self._lane("write", True).run(done)
+
+    def _seen_at_once(self) -> None:
+        with suppress(InputError):  # what is the matter, the next one is told
+            self.look()
 
     def settles(self) -> "Future[None]":
         """Has the moves made that are due; what writes them waits for its turn among the others."""
 
         def written(job: Callable[[], bool]) -> bool:
-            return self.writes(lambda _: job()).result()
+            return self._writes_alone(lambda _: job()).result()
 
         def settled(study: Study) -> None:
             if RUN not in study.settings:
@@ -88,7 +98,7 @@ class Served:
 
     def puts_right(self, job: Callable[[Study], Found]) -> "Future[Found]":
         """The same as `writes`, while no move is being made."""
-        return self._lane("move", True).run(lambda _: self.writes(job).result())
+        return self._lane("move", True).run(lambda _: self._writes_alone(job).result())
 
     def _lane(self, name: str, written: bool = False) -> Lane:
         with self._lock:

@@ -17,6 +17,7 @@ from recoup.serve.tokens import LOOPBACK, Door, new_tokens, tokens_in
 
 STOP_SECONDS = 1  # that answers may take still once it is stopped
 BACKLOG = 1024
+SWITCH_SECONDS = 0.0005  # for which a thread that computes keeps those waiting that answer
 
 
 class _Server(uvicorn.Server):
@@ -53,6 +54,8 @@ def serve(
 ) -> None:
     """Serves studies and runs until it is stopped; prints where, or has it said as a record."""
     _check_tls(certfile, keyfile)
+    sys.setswitchinterval(SWITCH_SECONDS)  # whoever tells asks the disk and the file often, and
+    # would wait each time for a move that is being made to let go
     tokens = new_tokens() if token_file is None else tokens_in(token_file)
     with _listening(host, port) as listening:
         number = int(listening.getsockname()[1])

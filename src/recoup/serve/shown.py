@@ -187,34 +187,33 @@ async def _lines(call: Call, kind: str) -> AsyncIterator[str]:
 
 
 def columns_of(study: Study, call: Call) -> TrialColumns:
-    """All trials as columns; kept by the lane, with what was added since."""
+    """All results as columns; kept by the lane, with what was added since. Inside `reading()`."""
     served = call.served
     if served.columns is None or served.columns.of is not study.opened:
         served.columns = TrialColumns(study.opened)
-    with study.store.reading():
-        served.columns.refresh()
+    served.columns.refresh()
     return served.columns
 
 
 def points(study: Study, call: Call) -> Plain:
     """Returns over trials, thinned so that no extreme is lost."""
     width, named = call.query.get("width", WIDTH), names_in(study, call.query.get("params"))
-    columns = columns_of(study, call)
-    ids, values = columns.returns()
-    some = thinned(ids, values, width)
-    shown, failed = ids[some], columns.failed()
-    drew = columns.asked.proposal[columns.rows_of(shown)] if shown.size else shown
+    with study.store.reading():
+        columns = columns_of(study, call)
+        ids, values = columns.returns()
+        failed = columns.failed()
+        asked, shown = columns.shown(ids[thinned(ids, values, width)])
+        values_of = columns.values(asked, named)
     found = {
-        "id": shown,
-        "value": values[some],
+        "id": asked.id,
+        "value": shown,
         "failed": failed[thinned(failed, failed, width)],
-        "proposal": [None if one < 0 else one for one in drew.tolist()],
-        "kind": columns.asked.kind[columns.rows_of(shown)] if shown.size else [],
+        "proposal": [None if one < 0 else one for one in asked.proposal.tolist()],
+        "kind": asked.kind,
         "total": len(ids),
         "shown": len(shown),
     }
     if named:
-        values_of = columns.values(shown, named)
         found["params"] = {name: readable(study, name, x) for name, x in values_of.items()}
     return found
 
@@ -255,12 +254,13 @@ def readable(study: Study, name: str, values: np.ndarray) -> list[Given]:
 def pairs(study: Study, call: Call) -> Plain:
     """Two parameters against each other, with the returns: the newest, and the extremes."""
     x, y = (check_name(study, call.query[key]) for key in ("x", "y"))
-    columns = columns_of(study, call)
-    ids, values = columns.returns()
-    some = thinned(ids, values, call.query.get("limit", PAIRS))
-    found = columns.values(ids[some], [x, y])
+    with study.store.reading():
+        columns = columns_of(study, call)
+        ids, values = columns.returns()
+        asked, shown = columns.shown(ids[thinned(ids, values, call.query.get("limit", PAIRS))])
+        found = columns.values(asked, [x, y])
     both = {"x": readable(study, x, found[x]), "y": readable(study, y, found[y])}
-    return {**both, "value": values[some], "id": ids[some], "total": len(ids)}
+    return {**both, "value": shown, "id": asked.id, "total": len(ids)}
 
 
 PAIRS = 2000  # of points, unless said

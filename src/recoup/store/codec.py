@@ -239,11 +239,15 @@ def asked_columns(rows: Sequence[Record]) -> AskedColumns:
     return AskedColumns(np.array(number, np.int64), np.array(kind, "U8"), drew, numbers)
 
 
+def value_of(record: Record) -> Record:
+    """Of the record of a result its trial, its return and when it was told."""
+    return record[0], record[3], record[7]
+
+
 def told_columns(rows: Sequence[Record]) -> ToldColumns:
-    """Records of results as arrays."""
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 8
-    values = np.array([np.nan if one is None else one for one in columns[3]], float)
-    return ToldColumns(np.array(columns[0], np.int64), values, np.array(columns[7], float))
+    """Trials, returns and times as arrays; a return that is none is not a number."""
+    number, value, at = zip(*rows, strict=True) if rows else ((),) * 3
+    return ToldColumns(np.array(number, np.int64), np.array(value, float), np.array(at, float))
 
 
 def setting_of(record: Record) -> tuple[str, Any]:

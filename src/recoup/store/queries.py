@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from recoup.store.rows import (
     FOREIGN,
     OK,
     Asked,
-    AskedColumns,
     Counters,
     Event,
     Fresh,
@@ -35,13 +34,19 @@ from recoup.store.rows import (
     Request,
     Result,
     Test,
-    ToldColumns,
 )
 
 ROWS_READ = 1000  # rows read at once
 HIGHEST = 2**63 - 1  # number that a row can have
 WAITING = "id NOT IN (SELECT id FROM told)"
 Row = TypeVar("Row")
+
+
+class EventsKept(NamedTuple):
+    """Events that were read, by kind, and the id and checksum of the last of all then."""
+
+    last: list[tuple[Any, ...]] | None
+    of_kind: dict[str | None, list[Event]]
 
 
 class Queries:
@@ -52,6 +57,7 @@ class Queries:
 
     def __init__(self, file: StudyFile) -> None:
         self._file = file
+        self._events_kept = EventsKept(None, {})
 
     @property
     def where(self) -> str:
@@ -284,9 +290,18 @@ class Queries:
         return int(self._file.rows("SELECT COUNT(*) FROM queue")[0][0])
 
     def events(self, kind: str | None = None) -> list[Event]:
-        """What happened to the study, in order; of one kind, if said."""
-        where, values = ("", ()) if kind is None else ("WHERE kind = ?", (kind,))
-        return self._file.read("events", codec.event_of, f"{where} ORDER BY id", values)
+        """What happened to the study, in order; of one kind, if said.
+
+        Events are only added: what was read is kept until there is another.
+        """
+        last = self._file.rows("SELECT id, crc FROM events ORDER BY id DESC LIMIT 1")
+        if self._events_kept.last != last:
+            self._events_kept = EventsKept(last, {})
+        kept = self._events_kept.of_kind
+        if kind not in kept:
+            where, values = ("", ()) if kind is None else ("WHERE kind = ?", (kind,))
+            kept[kind] = self._file.read("events", codec.event_of, f"{where} ORDER BY id", values)
+        return list(kept[kind])
 
     def leases(self, ids: Iterable[int] | None = None) -> dict[int, Lease]:
         """Leases by trial, of `ids` if said; a trial that was asked for without one is left out."""
@@ -326,16 +341,6 @@ class Queries:
         which, values = ("", ()) if status is None else ("AND status = ?", (status,))
         query = f"SELECT id FROM trials WHERE id > ? {which} ORDER BY id LIMIT ?"
         return [number for (number,) in self._file.rows(query, (int(after), *values, int(n)))]
-
-    def asked_columns(self, after: int) -> AskedColumns:
-        """All trials after a number, as arrays."""
-        rows = self._file.read("asked", tuple, "WHERE id > ? ORDER BY id", (int(after),))
-        return codec.asked_columns(rows)
-
-    def told_columns(self, since: float) -> ToldColumns:
-        """All results that were told since then, as arrays; without what was told beside."""
-        rows = self._file.read("told", tuple, "WHERE told_at >= ? ORDER BY id", (float(since),))
-        return codec.told_columns(rows)
 
     def changes(self) -> int:
         """A number that is another once another connection has written to the file."""

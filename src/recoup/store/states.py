@@ -1,11 +1,14 @@
 """What the rows of a study file say together: its version, its dates, what counts for nothing."""
 
 import hashlib
+from collections.abc import Iterable
 
+from recoup.store import codec
+from recoup.store.errors import sensible
 from recoup.store.events import is_drop
 from recoup.store.places import together_in
 from recoup.store.queries import ROWS_READ, Queries
-from recoup.store.rows import AMENDED, CREATED, Dates
+from recoup.store.rows import AMENDED, CREATED, AskedColumns, Dates, ToldColumns
 from recoup.store.schema import TABLES, checksum
 
 DERIVED = ("own", "mixture")  # follow from the others
@@ -46,6 +49,25 @@ class States(Queries):
         last = self.last_move()
         made = last.made if last.id else None
         return Dates(min(created, default=None), first, again, told, made)
+
+    # -- columns --
+
+    def asked_columns(self, ids: Iterable[int]) -> AskedColumns:
+        """Trials of `ids` by number, as arrays; those that are not there are left out."""
+        return codec.asked_columns(self._by_id("asked", tuple, ids))
+
+    def told_columns(self, since: float | None = None) -> ToldColumns:
+        """All results by trial, as arrays, or those that were told since a time; no checksums.
+
+        To find what is to be shown, which is then read by `told_values`.
+        """
+        query = 'SELECT id, "return", told_at FROM told WHERE told_at >= ? OR ? IS NULL ORDER BY id'
+        with sensible(self.where):
+            return codec.told_columns(self._file.rows(query, (since, since)))
+
+    def told_values(self, ids: Iterable[int]) -> ToldColumns:
+        """Results of `ids` by trial, as arrays, once their checksums are known to hold."""
+        return codec.told_columns(self._by_id("told", codec.value_of, ids))
 
     # -- results that were put right --
 

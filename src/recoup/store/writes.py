@@ -47,6 +47,7 @@ class Writes(States):
     def __init__(self, file: StudyFile) -> None:
         super().__init__(file)
         self._now: Counters | None = None  # inside `writing()`: the counters, as they will be
+        self._shared = False  # inside `writing_together()`
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -55,6 +56,9 @@ class Writes(States):
         Counters are read once and written once, however much is told inside.
         """
         with self._file.turn.taken():  # a count is noted in the order of transactions
+            if self._shared and self._file.connection.in_transaction:
+                yield
+                return
             with self._file.writing():
                 self._now = before = super().counters()
                 noted = self._file.last_id("events")
@@ -67,6 +71,16 @@ class Writes(States):
                     self._now = None
             if after != before or events != noted:
                 self._file.note_count(after, events)
+
+    @contextmanager
+    def writing_together(self) -> Iterator[None]:
+        """One transaction of all those inside: each is on disk when it ends, or none happened."""
+        with self._file.turn.taken(), self.writing():
+            self._shared = True
+            try:
+                yield
+            finally:
+                self._shared = False
 
     def check_written(self) -> None:
         """Raises where the file is only read, with why."""

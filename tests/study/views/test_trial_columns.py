@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from recoup.store.errors import Damaged
+from recoup.store.file import StudyFile
 from recoup.study.study import Study
 from recoup.study.views.trial_columns import TrialColumns, thinned
 
@@ -21,7 +23,9 @@ def same(columns, study):
     assert values.tolist() == [t.value for t in told]
     failed = [t.id for t in study.trials() if t.status == "failed" and "loose" not in t.note]
     assert columns.failed().tolist() == failed
-    by_name = columns.values(ids, study.opened.labels)
+    asked, shown = columns.shown(ids)
+    assert (asked.id.tolist(), shown.tolist()) == (ids.tolist(), values.tolist())
+    by_name = columns.values(asked, study.opened.labels)
     for i, t in enumerate(told):
         assert [column[i] for column in by_name.values()] == pytest.approx(t.theta.tolist())
 
@@ -51,6 +55,33 @@ def test_a_fork_with_other_bounds(tmp_path):
         with study.fork(tmp_path / "b.db", params={"a": (0, 2)}) as other:
             other.tell(other.ask()[0].id, 1.0)
             same(read(TrialColumns(other.opened), other), other)
+
+
+def test_no_trial_is_read_that_is_not_shown(tmp_path, monkeypatch):
+    checked, sound = [], StudyFile._sound
+    with Study.open(tmp_path / "s.db", dim=3, batch=1000) as study:
+        study.tell([trial.id for trial in study.ask(300)], [float(i % 7) for i in range(300)])
+        monkeypatch.setattr(
+            StudyFile, "_sound", lambda self, *row: checked.append(row[0]) or sound(self, *row)
+        )
+        columns = read(TrialColumns(study.opened), study)
+        ids, values = columns.returns()
+        some = thinned(ids, values, 20)
+        assert {"asked", "told"}.isdisjoint(checked)
+        columns.shown(ids[some])
+        assert (checked.count("asked"), checked.count("told")) == (len(some), len(some))
+
+
+@pytest.mark.parametrize("table", ["asked", "told"])
+def test_what_is_shown_was_written_so(tmp_path, table):
+    with Study.open(tmp_path / "s.db", dim=3, batch=1000) as study:
+        study.tell([trial.id for trial in study.ask(9)], [float(i) for i in range(9)])
+        change = {"asked": "seed = seed + 1", "told": '"return" = 70.0'}[table]
+        study.store._file.connection.execute(f"UPDATE {table} SET {change} WHERE id = 4")
+        columns = read(TrialColumns(study.opened), study)
+        ids, _ = columns.returns()
+        with pytest.raises(Damaged, match=f"row 4 of {table} is not as written"):
+            columns.shown(ids)
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 1000, 12_345])

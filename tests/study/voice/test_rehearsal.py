@@ -160,6 +160,18 @@ def test_methods_that_need_a_compiler_are_not_rehearsed():
     assert not rehearsal.can_rehearse(study.opened)
 
 
+def test_moves_of_very_many_results_are_not_rehearsed():
+    """Their time grows with the cube of the results: a page would wait for minutes."""
+    many = rehearsal.REHEARSED
+    study, _ = searched(8, batch=many)
+    assert rehearsal.can_rehearse(study.opened)
+    study, _ = searched(40, batch=many + 1)
+    assert not rehearsal.can_rehearse(study.opened)
+    found = study.recommend()
+    assert np.isnan(found.next_gain)
+    assert found.words
+
+
 @pytest.mark.parametrize(
     "settings", [{"method": "cem"}, {"method": "mis-pgpe-ob", "family": "full"}]
 )

@@ -1,24 +1,24 @@
-"""All trials of a study as columns: read from the file once, and then what was added."""
+"""All results of a study as columns: read from the file once, and then what was added."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from recoup.store.errors import Damaged, damage
 from recoup.store.rows import AskedColumns, ToldColumns
 from recoup.study.reader.opened import Opened
 from recoup.study.space.parameters import to_user
 
 
 class TrialColumns:
-    """Trials and results as arrays, without an object for each.
+    """All results as arrays, without an object for each, and of the trials that are shown the rest.
 
-    Rows of trials are only added, and results too, but for those that are put right: an event says
-    so, and they are read anew.
+    Results are only added, but for those that are put right: an event says so, and they are read
+    anew. They are looked through without their checksums: whatever is shown is read with them.
     """
 
     def __init__(self, opened: Opened) -> None:
         self.of = opened
-        self.asked = AskedColumns(*(np.zeros(0),) * 3, np.zeros((0, opened.dim)))
         self.told = ToldColumns(*(np.zeros(0),) * 3)
         self.dropped = np.zeros(0, np.int64)  # trials whose results count for nothing
         self._amended = -1
@@ -26,13 +26,6 @@ class TrialColumns:
     def refresh(self) -> None:
         """Reads what was added since; inside `reading()`."""
         store = self.of.store
-        last = int(self.asked.id[-1]) if self.asked.id.size else 0
-        new = store.asked_columns(last)
-        if new.id.size and not last:
-            self.asked = new
-        elif new.id.size:
-            pairs = zip(self.asked, new, strict=True)
-            self.asked = AskedColumns(*map(np.concatenate, pairs))
         counters, amended = store.counters(), store.last_amended()
         if amended != self._amended:
             self.told, self._amended = ToldColumns(*(np.zeros(0),) * 3), amended
@@ -47,12 +40,13 @@ class TrialColumns:
         known = self.told
         if known.id.size == number:
             return known
-        since = float(known.told_at.max(initial=0.0))
-        new = self.of.store.told_columns(since)
+        if not known.id.size:
+            return self.of.store.told_columns()
+        new = self.of.store.told_columns(float(known.told_at.max()))
         fresh = ~np.isin(new.id, known.id)
         both = [np.concatenate([a, b[fresh]]) for a, b in zip(known, new, strict=True)]
         if both[0].size != number:
-            return self.of.store.told_columns(0.0)
+            return self.of.store.told_columns()
         order = np.argsort(both[0], kind="stable")
         return ToldColumns(*(one[order] for one in both))
 
@@ -66,16 +60,19 @@ class TrialColumns:
         fits = np.isnan(self.told.value) & ~np.isin(self.told.id, self.dropped)
         return self.told.id[fits].astype(np.int64)
 
-    def rows_of(self, ids: np.ndarray) -> np.ndarray:
-        """Where trials stand among those that were asked."""
-        return np.searchsorted(self.asked.id, ids)
+    def shown(self, ids: np.ndarray) -> tuple[AskedColumns, np.ndarray]:
+        """Trials of `ids` in their order, and their returns `[n]`, read with their checksums."""
+        store, listed = self.of.store, ids.tolist()
+        asked, told = store.asked_columns(listed), store.told_values(listed)
+        if not asked.id.size == told.id.size == len(listed):
+            raise Damaged(damage(store.where, "rows of trials are not there"))
+        return asked, told.value
 
-    def values(self, ids: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+    def values(self, asked: AskedColumns, names: Sequence[str]) -> dict[str, np.ndarray]:
         """Values of parameters of trials in the user's units, by name; of choices their places."""
-        opened, rows = self.of, self.rows_of(ids)
-        theta, drew = self.asked.theta[rows], self.asked.proposal[rows]
-        found = np.empty((len(rows), len(opened.labels)))
-        if not opened.charts:
+        opened, theta, drew = self.of, asked.theta, asked.proposal
+        found = np.empty((len(drew), len(opened.labels)))
+        if not opened.charts and len(drew):
             found[:] = opened.in_units(theta)
         for one in np.unique(drew) if opened.charts else ():
             mine = drew == one

@@ -32,6 +32,9 @@ SHARPER_AHEAD, SHARPER_FOR_DRAW = (
 )  # of what a middle earns over a draw: what may be gained more
 
 
+REHEARSED = 300  # results of a move, at most: its time grows with their cube, many times over
+
+
 class ForecastGain(NamedTuple):
     """What moves gain together, beside today."""
 
@@ -79,7 +82,7 @@ class Stage(NamedTuple):
 def can_rehearse(study: Opened) -> bool:
     """Whether moves of a study are made without a compiler, and so can be made many times."""
     whole = study.method.space == "parameters" and not study.missing and not study.has_own_family
-    return whole and can_move(study.method, 0, study.dim)
+    return whole and can_move(study.method, 0, study.dim) and study.batch <= REHEARSED
 
 
 def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
