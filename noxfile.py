@@ -86,4 +86,4 @@ def said(session: nox.Session) -> None:
         session.log(f"Python {version} is not on this machine: nothing was run with it")
     if unseen := [version for version in classified() if version in MISSING]:
         session.warn(f"pyproject.toml names Python {', '.join(unseen)}, not run here")
-    session.log(f"Python {', '.join(HERE)}: each had a room")
+    session.log(f"there are rooms for Python {', '.join(HERE)}: how they ended is listed below")

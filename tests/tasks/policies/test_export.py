@@ -204,7 +204,7 @@ class TestPlaces:
 
     @pytest.mark.parametrize(
         ("ending", "package", "words"),
-        [(".onnx", "onnx", "`pip install onnx`"), (".pt", "torch", "`pip install torch`")],
+        [(".onnx", "onnx", r"'recoup\[onnx\]'"), (".pt", "torch", "`pip install torch`")],
     )
     def test_a_package_that_is_missing_is_named(
         self, ending, package, words, tmp_path, monkeypatch
