@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from parts import ELSEWHERE as ELSEWHERE
 from parts import PARTS, Part
 
 EXAMPLE = re.compile(r"^ *>>> ", re.M)
@@ -66,7 +67,7 @@ class Entry:
             return found.fget
         return getattr(found, "func", None) or getattr(found, "__func__", found)
 
-    @cached_property
+    @property
     def text(self) -> str:
         """The docstring."""
         return inspect.getdoc(self.function) or ""
@@ -146,6 +147,12 @@ def _comment(lines: list[str], row: ast.AnnAssign) -> str:
             break
         found.append(line.strip().removeprefix("# "))
     return " ".join(filter(None, (text.strip() for text in found)))
+
+
+def records_in(annotation: object) -> list[str]:
+    """Names of our records in a type: those of several words in capitals, such as TrialResult."""
+    text = annotation if isinstance(annotation, str) else str(annotation)
+    return list(re.findall(r"recoup\.[\w.]*\.([A-Z]\w+)", text))
 
 
 def types(entry: Entry) -> tuple[list[tuple[str, str, str]], str]:

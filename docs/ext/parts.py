@@ -37,13 +37,19 @@ def throw(theta, seed):
 
 run = recoup.train(throw, dim=2, iterations=5, seed=0, out="runs/throw")
 """
+A_POLICY = """\
+import recoup
+
+run = recoup.train("CartPole-v1", iterations=2, seed=0, test_episodes=2)
+file = run.save_policy("pole.npz")
+"""
 A_SEARCH = """\
 import jax
 import jax.numpy as jnp
 
 import recoup
 
-search = recoup.search("mis-pgpe-ob", dim=2, batch=10)
+search = recoup.search("pgpe-ob", dim=2, batch=10)
 key = jax.random.key(0)
 state = search.init(key, mean=0.0, std=1.0)
 """
@@ -135,8 +141,8 @@ PARTS = (
     Part(
         "search",
         "Search",
-        "The same methods as pure functions of JAX, for jit and vmap over many runs. Their settings "
-        "stand in [Methods and their settings](methods.md).",
+        "The same methods as pure functions of JAX, for jit and vmap over many runs. Their "
+        "settings stand in [Methods and their settings](methods.md).",
         (
             "recoup.search",
             "recoup.Search",
@@ -161,6 +167,7 @@ PARTS = (
             "recoup.load_policy",
             "recoup.tasks.policies.policy_files.SavedPolicy",
         ),
+        A_POLICY,
     ),
     Part(
         "parts",
@@ -213,6 +220,8 @@ PARTS = (
             "recoup.store.errors.Exists",
             "recoup.serve.calling.Refused",
         ),
+        "import recoup\nfrom recoup.serve.calling import Refused\n"
+        "from recoup.store.errors import Conflict, Locked, NoRoom\n",
     ),
 )
 ELSEWHERE = {  # public names that are no functions or classes, and their page

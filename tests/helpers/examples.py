@@ -39,7 +39,9 @@ class Page:
         folder = Path(folder, label)
         shutil.copytree(self.start, folder)
         with inside(folder):
-            names = self.names | {k: Study.open(Path(v.store.path).name) for k, v in self.kept.items()}
+            names = self.names | {
+                k: Study.open(Path(v.store.path).name) for k, v in self.kept.items()
+            }
             test = doctest.DocTestParser().get_doctest(text, names, label, None, 0)
             said = []
             runner = doctest.DocTestRunner(verbose=False, optionflags=SAME)

@@ -531,8 +531,7 @@ class Study:
         return notes(self.store)
 
     def log(self) -> list[Happened]:
-        """What happened when, in order, as a list of `Happened`: asked, told, moved, amended,
-        noted...
+        """What happened when, in order: a list of `Happened`.
 
         >>> [entry.what for entry in study.log()][:4]
         ['created', 'asked', 'told', 'moved']
@@ -865,10 +864,10 @@ class Study:
         return Study(store, parts)
 
     def replay(self, method: str | None = None, **settings: Given) -> list[Replayed]:
-        """How another method would have moved on the same results: a list of `Replayed`, no
-        rollout.
+        """How another method would have moved on the same results: a list of `Replayed`.
 
-        `method` is a name, that of the study unless said, and `settings` are its own.
+        No rollout is spent. `method` is a name, that of the study unless said; `settings` are its
+        own.
 
         Raises `InputError` for an unknown method, or a setting that it has not.
 
