@@ -14,6 +14,7 @@ from parts import PARTS, Part
 
 EXAMPLE = re.compile(r"^ *>>> ", re.M)
 TAG = "Implements: "
+ELSEWHERE_SHOWN = {path for part in PARTS for path in part.names}  # than with their class
 CODE = re.compile(r"`([^`\n]+)`")
 
 
@@ -25,6 +26,7 @@ class Entry:
         self.part, self.owner = part, owner
         self.name = path.rpartition(".")[2]
         self.label = self.name if owner is None else f"{owner.name}.{self.name}"
+        self.path = path if owner is None else f"{owner.path}.{path}"
         self.public = path.count(".") == 1 if owner is None else owner.public
         self.found = _found(path) if owner is None else inspect.getattr_static(owner.found, path)
 
@@ -115,9 +117,16 @@ def entries() -> tuple[Entry, ...]:
     found = []
     for part in PARTS:
         for path in part.names:
-            entry = Entry(part, path)
-            found += [entry, *entry.members()]
+            entry = _entry(part, path)
+            found += [entry, *(one for one in entry.members() if one.path not in ELSEWHERE_SHOWN)]
     return tuple(found)
+
+
+def _entry(part: Part, path: str) -> Entry:
+    """What a path names; a method that is named by itself has its class as owner."""
+    above, _, name = path.rpartition(".")
+    of_class = above.rpartition(".")[2][:1].isupper()
+    return Entry(part, name, Entry(part, above)) if of_class else Entry(part, path)
 
 
 def fields(entry: Entry) -> list[Field]:

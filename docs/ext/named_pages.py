@@ -105,18 +105,21 @@ def _types(entry: Entry) -> str:
     if entry.kind in ("class", "exception"):
         return ""
     rows, answer = types(entry)
-    texts = [f"`{name}`: {_linked(type_)}" for name, type_, _ in rows if type_]
+    texts = [f"{name}: {_linked(type_)}" for name, type_, _ in rows if type_]
     said = f"Types: {'; '.join(texts)}. " if texts else ""
     return f"{said}Gives: {_linked(answer)}." if answer != "None" else said.strip()
 
 
 def _linked(text: str) -> str:
-    """A type as code; if it is one of our records, as a link to it."""
+    """A type; where it is one of our records, as a link to it."""
     known = {one.name: one for one in entries() if one.owner is None and one.kind == "class"}
-    text = text.replace('"', "")
-    found = [name for name in re.findall(r"\w+", text) if name in known]
-    links = ", ".join(f"[`{name}`]({known[name].address})" for name in dict.fromkeys(found))
-    return links if text in known else f"`{text}`" + (f" ({links})" if links else "")
+
+    def link(found: re.Match[str]) -> str:
+        name = found.group()
+        return f"[{name}]({known[name].address})" if name in known else name
+
+    plain = re.sub(r"(?=[\[\]*_|])", r"\\", text.replace('"', ""))
+    return re.sub(r"\w+", link, plain)
 
 
 def _words(entry: Entry) -> str:

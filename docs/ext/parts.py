@@ -67,13 +67,29 @@ PARTS = (
         "studies",
         "Studies",
         "A study keeps a search in a file: it is asked for trials and told what came of them. What "
-        "its methods give stands in [What a study gives](study-records.md).",
+        "its methods give stands in [What a study says](study-records.md) and [What a study holds]"
+        "(study-snapshots.md).",
         ("recoup.Study",),
         A_STUDY,
     ),
     Part(
+        "study-questions",
+        "What is known of a study",
+        "The methods of [`Study`](studies.md#study) that look and change nothing.",
+        tuple(
+            f"recoup.Study.{name}"
+            for name in (
+                *("title", "notes", "log", "queue", "pending", "waiting", "told_later", "counts"),
+                *("batch", "until_move", "trials", "dataframe", "mean", "std", "mean_policy"),
+                *("frozen", "plot", "history", "distributions", "snapshot", "diagnostics", "best"),
+                *("evaluate", "weighed", "suggest", "recommend", "predict"),
+            )
+        ),
+        A_STUDY,
+    ),
+    Part(
         "study-records",
-        "What a study gives",
+        "What a study says",
         "Records that the methods of [`Study`](studies.md#study) give: nobody makes them by hand. "
         "All of them are NamedTuples of plain values.",
         (
@@ -90,6 +106,15 @@ PARTS = (
             f"{STUDY}.voice.gained.Batch",
             f"{STUDY}.voice.deciding.BudgetPlan",
             f"{STUDY}.voice.predict.Matters",
+        ),
+        f"{A_STUDY}advice = study.recommend(budget=20)\n",
+    ),
+    Part(
+        "study-snapshots",
+        "What a study holds",
+        "More records that the methods of [`Study`](studies.md#study) give: a moment of the whole "
+        "study, and what its other methods answer.",
+        (
             "recoup.Snapshot",
             f"{STUDY}.views.snapshot.Counts",
             f"{STUDY}.views.snapshot.Times",
@@ -108,7 +133,7 @@ PARTS = (
             f"{STUDY}.views.by_weights.WeighedMean",
             "recoup.store.rows.Told",
         ),
-        f"{A_STUDY}advice, now = study.recommend(budget=20), study.snapshot()\n",
+        f"{A_STUDY}now = study.snapshot()\n",
     ),
     Part(
         "training",
@@ -119,7 +144,6 @@ PARTS = (
             "recoup.resume",
             "recoup.load",
             "recoup.evaluate",
-            "recoup.Run",
             "recoup.runs.fresh.Evaluated",
             "recoup.tasks.measured.Measured",
             "recoup.runs.history.Curve",
@@ -129,6 +153,13 @@ PARTS = (
             "recoup.runs.callbacks.TrialDone",
             "recoup.TensorBoard",
         ),
+        A_RUN,
+    ),
+    Part(
+        "runs",
+        "Runs",
+        "What `recoup.train` gives and `recoup.load` reads.",
+        ("recoup.Run",),
         A_RUN,
     ),
     Part(
@@ -151,9 +182,14 @@ PARTS = (
             "recoup.Method",
             "recoup.Trajectory",
             "recoup.core.families.trajectory.Episodes",
-            "recoup.EvosaxStrategy",
-            "recoup.engine.as_evosax.Params",
         ),
+        A_SEARCH,
+    ),
+    Part(
+        "evosax",
+        "For programs of evosax",
+        "A search where an evosax strategy is expected.",
+        ("recoup.EvosaxStrategy", "recoup.engine.as_evosax.Params"),
         A_SEARCH,
     ),
     Part(

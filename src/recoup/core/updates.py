@@ -28,7 +28,8 @@ class Update(NamedTuple):
 
     >>> def step(estimate, rho, memory):
     ...     here = estimate(rho)
-    ...     return rho._replace(eta=rho.eta + 0.1 * here.gradient.eta), memory, here
+    ...     new = jax.tree.map(lambda x, slope: x + 0.1 * slope, rho, here.gradient)
+    ...     return new, memory, here
     >>> rule = recoup.Update(init=lambda rho: (), step=step)
     >>> recoup.search("mis-pgpe-ob", dim=2, batch=10, update=rule).settings.name
     'mis-pgpe-ob'
