@@ -17,8 +17,8 @@ def commands_page() -> str:
     intro = (
         "What `recoup COMMAND --help` prints; [`recoup study`](study-commands.md) has a page of "
         "its own. A command ends with status 0; with 2 after wrong use, and with 1 after a "
-        "failure, with one sentence on standard error. `--json` prints one line of JSON on standard output "
-        "and nothing else there."
+        "failure, with one sentence on standard error. `--json` prints one line of JSON on "
+        "standard output and nothing else there."
     )
     return _page("Commands", intro, [words for words in commands() if words[:1] != ("study",)])
 

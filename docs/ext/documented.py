@@ -172,13 +172,15 @@ def types(entry: Entry) -> tuple[list[tuple[str, str, str]], str]:
     rows = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     rows += [one for one in (node.args.vararg, node.args.kwarg) if one]
     written = {row.arg: "" if row.annotation is None else _type(row.annotation) for row in rows}
-    found = [(p.name, written[p.name], _default(p)) for p in entry.parameters]
+    found = [(p.name, written[p.name], default(p)) for p in entry.parameters]
     return found, "" if node.returns is None else _type(node.returns).strip('"')
 
 
-def _default(parameter: inspect.Parameter) -> str:
-    empty = parameter.default is inspect.Parameter.empty
-    return "" if empty else repr(parameter.default)
+def default(parameter: inspect.Parameter) -> str:
+    """What an argument is unless said, as it is typed; of a function its name."""
+    if parameter.default is inspect.Parameter.empty:
+        return ""
+    return getattr(parameter.default, "__name__", None) or repr(parameter.default)
 
 
 def faults(entry: Entry) -> list[str]:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import recoup.core.types
-from documented import CODE, Entry, entries, fields, types
+from documented import CODE, Entry, default, entries, fields, types
 from parts import ELSEWHERE, PARTS, Part
 
 LEDGER = Path(__file__).parents[1] / "equations.md"
@@ -95,8 +95,8 @@ def _call(entry: Entry) -> str:
             texts.append("*")
         starred |= one.kind in (one.KEYWORD_ONLY, one.VAR_POSITIONAL)
         stars = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
-        default = "" if one.default is one.empty else f"={one.default!r}"
-        texts.append(f"{stars}{one.name}{default}")
+        unless = default(one)
+        texts.append(f"{stars}{one.name}{'=' if unless else ''}{unless}")
     return f"({', '.join(texts)})"
 
 
