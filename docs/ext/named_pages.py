@@ -70,7 +70,8 @@ def part_page(part: Part) -> str:
 
 def _section(entry: Entry) -> str:
     """A name: heading, signature, types, words, fields, example."""
-    level = "##" if entry.owner is None else "###"
+    alone = entry.owner is None or entry.path in entry.part.names
+    level = "##" if alone else "###"
     parts = [f"{level} {_heading(entry)}", _signature(entry), _types(entry)]
     parts += [_words(entry), _fields(entry)]
     return "\n".join(f"{text}\n" for text in parts if text)
@@ -163,7 +164,7 @@ def _fields(entry: Entry) -> str:
     rows = fields(entry)
     if not rows:
         return ""
-    lines = [f"| `{row.name}` | `{_cell(row.type)}` | {_cell(row.text)} |" for row in rows]
+    lines = [f"| `{row.name}` | {_linked(row.type)} | {_cell(row.text)} |" for row in rows]
     return "\n".join(["| field | type | what it is |", "|---|---|---|", *lines]) + "\n"
 
 

@@ -3,6 +3,7 @@
 import re
 import sqlite3
 from contextlib import closing
+from itertools import pairwise
 
 import pytest
 
@@ -48,6 +49,12 @@ def test_every_link_between_pages_leads_to_a_heading():
             heads = re.findall(r"^#+ (.+)$", read(page or path.stem), re.M)
             found = [re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads]
             assert anchor in found, f"{path.name}: {page}#{anchor}"
+
+
+def test_headings_are_in_order():
+    for path in reference.FOLDER.glob("*.md"):
+        levels = [len(found) for found in re.findall(r"^(#+) ", path.read_text(), re.M)]
+        assert all(after <= before + 1 for before, after in pairwise(levels)), path.name
 
 
 def test_pages_are_short():
