@@ -91,7 +91,7 @@ PARTS = (
         "study-records",
         "What a study says",
         "Records that the methods of [`Study`](studies.md#study) give: nobody makes them by hand. "
-        "All of them are NamedTuples of plain values.",
+        "Nearly all are NamedTuples.",
         (
             "recoup.Trial",
             f"{STUDY}.reader.records.TrialResult",
