@@ -6,6 +6,7 @@ help, of methods and study files from the tables of the code.
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from commands import commands_page, study_commands_page
@@ -25,6 +26,7 @@ OTHERS: dict[str, Callable[[], str]] = {
 HEAD = "<!-- Written by docs/ext/reference.py from the code: change it there. -->\n\n"
 
 
+@cache
 def pages() -> dict[str, str]:
     """The text of every page, by its file's name."""
     found = {f"{part.slug}.md": part_page(part) for part in PARTS}
