@@ -1,4 +1,28 @@
-"""Recoup: policy search that gets the most out of every rollout."""
+"""Recoup: policy search that gets the most out of every rollout.
+
+A search by hand, kept in a file:
+
+    study = recoup.Study.open("robot.db", dim=3)
+    [trial] = study.ask()             # what to roll out: trial.theta
+    study.tell(trial.id, 12.3)        # what came of it, in any order
+    print(study.recommend())          # what to deploy, and whether to go on
+
+The same in a loop, on a task:
+
+    run = recoup.train("mountain-car", seed=0)
+
+Where to go on:
+
+    help(recoup.Study)      ask, tell, and every question that a study answers
+    help(recoup.train)      tasks, policies, workers; recoup.resume, load, evaluate
+    help(recoup.estimate)   what old samples say about another distribution
+    help(recoup.search)     the methods as pure functions of JAX
+    help(recoup.connect)    a study on another machine
+    help(recoup.Mover)      a method of your own; recoup.family, Update, needs
+    print(recoup.METHODS)   all methods; `recoup methods` says what they do
+
+In a terminal: `recoup --help`.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -22,7 +22,15 @@ TEXT_LENGTH = 1_000_000  # characters of a text that somebody writes into a stud
 
 
 class InputError(ValueError):
-    """Wrong use: what was given cannot be used, and nothing was changed."""
+    """Wrong use: what was given cannot be used, and nothing was changed.
+
+    What to do: the sentence says what is wanted, and what came.
+
+    >>> recoup.Study.open("new.db", dim=-1)
+    Traceback (most recent call last):
+    ...
+    recoup.checks.InputError: ...
+    """
 
     def __init__(self, sentence: str) -> None:
         """A sentence that a terminal may show, whatever it quotes."""

@@ -13,11 +13,21 @@ Part = TypeVar("Part")
 
 
 class Earned(NamedTuple):
-    """What the samples earned and weigh, all `[B, N]` but for `origin`."""
+    """What the samples earned and weigh, all `[B, N]` but for `origin`.
+
+    A baseline of yours is given it first.
+
+    >>> from recoup.core.gradient import Earned
+    >>> def middle(earned, scores):
+    ...     return jnp.nanmedian(jnp.where(earned.valid, earned.returns, jnp.nan))
+    >>> returns, weights = jnp.array([[1.0, 2.0, 9.0]]), jnp.ones((1, 3))
+    >>> float(middle(Earned(returns, weights, valid=weights > 0, origin=0.0), None))
+    2.0
+    """
 
     returns: Array  # less the origin; zero where not valid
     weights: Array  # zero where not valid
-    valid: Array
+    valid: Array  # samples that have a return
     origin: Array  # 0, unless returns are wanted relative to one that occurred
     censored: Array | bool = False  # whether samples that failed are left out, a scalar
     order: Array | int = 0  # [B, N], larger for samples of later batches
@@ -27,8 +37,17 @@ class Earned(NamedTuple):
 def relative(part: Part) -> Part:
     """Declares that a baseline or direction takes returns, and gives b, relative to an origin.
 
-    The origin is a return that occurred, so that a large one common to all costs no digits. Parts
-    that declare nothing see returns as they were told.
+    `part` is the function, which it gives back. The origin is a return that occurred, so that a
+    large one common to all costs no digits. Parts that declare nothing see returns as they were
+    told.
+
+    Raises nothing.
+
+    >>> @recoup.relative
+    ... def middle(earned, scores):
+    ...     return jnp.sum(earned.weights * earned.returns) / jnp.sum(earned.weights)
+    >>> middle.relative
+    True
     """
     part.relative = True  # type: ignore[attr-defined]
     return part
@@ -40,7 +59,19 @@ def is_relative(part: object) -> bool:
 
 
 class Scores(NamedTuple):
-    """What baselines and gradients need of the scores s_n; what is not asked for costs no pass."""
+    """What baselines and gradients need of the scores s_n; what is not asked for costs no pass.
+
+    A baseline of yours is given it second. Equation: `zhao2013 Thm. 2`, which is made of its norms.
+
+    >>> def best(earned, scores):
+    ...     w = earned.weights**2 * scores.norms
+    ...     return jnp.sum(w * earned.returns) / jnp.sum(w)
+    >>> target = ([0.2, 0.2], [0.9, 0.9])
+    >>> found = recoup.estimate(theta, returns, **drawn, target=target, baseline=best)
+    >>> ours = recoup.estimate(theta, returns, **drawn, target=target, baseline="optimal")
+    >>> bool(abs(found.baseline - ours.baseline) < 1e-3)
+    True
+    """
 
     norms: Array  # [B, N] ||s_n||^2 over all of rho
     centre: Array  # m = sum w R / sum w

@@ -15,7 +15,16 @@ from recoup.core.types import Memory, Namespace, Plain, Pytree, Rho
 
 
 class Experience(NamedTuple):
-    """The samples that a move is made from, in any order, some rows of them perhaps empty."""
+    """The samples that a move is made from, in any order, some rows of them perhaps empty.
+
+    `Mover.step` is given it, with arrays of NumPy or JAX.
+
+    >>> def step(xp, seen, rho, memory):
+    ...     best = xp.argmax(xp.where(seen.valid, seen.returns, -xp.inf))
+    ...     delta = 0.5 * rho.whitened(xp, seen.theta)[best]
+    ...     return rho.stretched(xp, delta, 0 * delta, 1e-3), memory
+    >>> greedy = recoup.Study.open("greedy.db", dim=2, batch=4, method=recoup.Mover("greedy", step))
+    """
 
     theta: Array  # [n, D]
     returns: Array  # [n], larger is better; zero where not valid
@@ -25,9 +34,21 @@ class Experience(NamedTuple):
 
 
 class Mover(NamedTuple):
-    """A method as functions; any object that has these attributes, or some of them, may stand."""
+    """A method as functions; any object that has these attributes, or some of them, may stand.
 
-    name: str
+    `step(xp, seen, rho, memory)` gives `(rho, memory)`, or `(rho, memory, notes)`, from an
+    `Experience`; `xp` is NumPy or `jax.numpy`. It is given as the `method` of `recoup.search`,
+    `recoup.train` and `recoup.Study.open`.
+
+    >>> def step(xp, seen, rho, memory):
+    ...     delta = 0.1 + 0 * rho.mean
+    ...     return rho.stretched(xp, delta, 0 * delta, 1e-3), memory
+    >>> drift = recoup.Mover("drift", step, batch=lambda dim: 6)
+    >>> recoup.search(drift, dim=2, batch=6)
+    Search(drift, 2 parameters, batch 6, keeps 600 samples)
+    """
+
+    name: str  # as files call it
     step: Callable[..., tuple[Pytree, ...]]  # xp, experience, rho, memory -> rho, memory
     # or rho, memory, notes: a mapping of names to numbers, which are kept with the move
     init: Callable[[Namespace, Rho], Memory] | None = (
@@ -39,7 +60,7 @@ class Mover(NamedTuple):
         None  # memory -> whether the next batch is to try
     )
     # its first candidate twice
-    summary: str = ""
+    summary: str = ""  # what it does, in a line
     compiled: bool = False  # whether it is written with `jax.numpy`, so that studies need JAX too
 
 

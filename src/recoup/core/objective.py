@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from recoup.core.arrays import Array, namespace, totals_by
+from recoup.core.in_short import count_for, with_error
 from recoup.core.types import Pytree, Rho
 from recoup.core.weights import (
     Ratio,
@@ -19,20 +20,32 @@ from recoup.core.weights import (
 
 
 class Estimate(NamedTuple):
-    """What samples say about one rho."""
+    """What samples say about one rho.
+
+    `Update.step` asks for it and gives it; `Search.estimate` gives it too. Equation: `zhao2013
+    S3.2` gradient estimator with baseline.
+
+    >>> from recoup.core.objective import Estimate
+    >>> Estimate._fields[:3]
+    ('gradient', 'objective', 'objective_stderr')
+    """
 
     gradient: Rho  # pytree of rho: plain derivatives of the expected return, or another direction
     objective: Array  # (1/n) sum w R
-    objective_stderr: Array
+    objective_stderr: Array  # its standard error
     weights: Array  # [B, N] after shaping, zero where not valid
     ess: Array  # in pairs where samples come in mirrored pairs
-    max_weight: Array
+    max_weight: Array  # the largest of the weights
     baseline: Pytree  # scalar, [B, N] or pytree of rho; by step, with leading axis [T]
     samples: Array  # n, the valid samples
     flatten: Array | None = None  # nu of w^nu, for methods that may choose it
     mean_weight: Array | float = 1.0  # before any division by it; near 1 if samples cover rho
     censored: Array | int = 0  # failed samples, left out: the objective is given success
     notes: Pytree = None  # of a rule that says why its step was as long as it was
+
+    def __repr__(self) -> str:
+        worth = with_error(self.objective, self.objective_stderr)
+        return f"Estimate(objective {worth}; {count_for(self.samples, self.ess)})"
 
 
 class Sources(NamedTuple):

@@ -21,7 +21,19 @@ EstimateAt = Callable[[Rho], Estimate]
 
 
 class Update(NamedTuple):
-    """A rule: `step(estimate, rho, memory) -> rho, memory, the estimate at the old rho`."""
+    """A rule: `step(estimate, rho, memory) -> rho, memory, the estimate at the old rho`.
+
+    Given as the `update` of a method that follows a gradient; `estimate` is a function of rho, and
+    may be asked about as many as one likes.
+
+    >>> def step(estimate, rho, memory):
+    ...     here = estimate(rho)
+    ...     new = jax.tree.map(lambda x, slope: x + 0.1 * slope, rho, here.gradient)
+    ...     return new, memory, here
+    >>> rule = recoup.Update(init=lambda rho: (), step=step)
+    >>> recoup.search("mis-pgpe-ob", dim=2, batch=10, update=rule).settings.name
+    'mis-pgpe-ob'
+    """
 
     init: Callable[[Rho], Memory]  # rho -> memory
     step: Callable[[EstimateAt, Rho, Memory], tuple[Rho, Memory, Estimate]]

@@ -18,10 +18,17 @@ from recoup.core.types import Namespace
 class LogDensities(NamedTuple):
     """Log-densities of samples, each relative to a reference that the sample shares with all three.
 
-    The weights see only differences of them, so the reference cancels.
+    The weights see only differences of them, so the reference cancels. A weighting of yours is
+    given it. Equations: `zhao2013 S3.1` own-proposal weights, `veach1995 balance heuristic`.
+
+    >>> from recoup.core.weights import LogDensities
+    >>> def own(d):
+    ...     return d.target - d.own
+    >>> own(LogDensities(target=np.array([0.5, -1.0]), own=np.zeros(2), mixture=None))
+    array([ 0.5, -1. ])
     """
 
-    target: Array
+    target: Array  # of the distribution that is estimated
     own: Array  # of the proposal that drew the sample
     mixture: Array | None  # of the mixture of all proposals by their counts, where it is kept
     norms: Array | None = None  # ||score||^2 at the target, where one read has given both
@@ -34,7 +41,20 @@ OWN, MIXTURE = "own", "mixture"
 
 
 def needs(*densities: str) -> Callable[[Ratio], Ratio]:
-    """Declares which densities a ratio looks at beside the target's, so that no others are kept."""
+    """Declares which densities a ratio looks at beside the target's, so that no others are kept.
+
+    `densities` are "own" (of the proposal that drew the sample), "mixture" (of all of them), both
+    or none; a ratio that declares nothing is given both.
+
+    Raises `InputError` for other words.
+
+    >>> @recoup.needs("own", "mixture")
+    ... def halfway(d):
+    ...     return d.target - 0.5 * (d.own + d.mixture)
+    >>> search = recoup.search("iw-pgpe-ob", dim=2, batch=10, weighting=halfway)
+    >>> search.settings.weighting is halfway
+    True
+    """
 
     for word in densities:
         check_choice("what a ratio needs", word, (OWN, MIXTURE))

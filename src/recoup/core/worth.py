@@ -25,10 +25,14 @@ PROBE_DRAWS = 1024  # draws of the candidate that are looked at
 
 
 class Interval(NamedTuple):
-    """A 95 % interval; not a number where there is none."""
+    """A 95 % interval; not a number where there is none.
 
-    low: float
-    high: float
+    >>> advice.interval.low < advice.expected < advice.interval.high
+    True
+    """
+
+    low: float  # its lower end
+    high: float  # its upper end
 
 
 NOTHING = Interval(float("nan"), float("nan"))

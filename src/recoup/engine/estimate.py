@@ -14,6 +14,7 @@ from recoup.checks import (
 )
 from recoup.core.arrays import leaves, namespace, tree_map
 from recoup.core.families.table import FAMILIES
+from recoup.core.in_short import count_for, in_short, with_error
 from recoup.core.objective import Estimate
 from recoup.core.pareto import pareto_k
 from recoup.core.plain.densities import Proposals
@@ -25,22 +26,48 @@ from recoup.core.worth import Interval, Seen, worth
 from recoup.engine import plain
 from recoup.engine.methods import Method, method_row
 from recoup.engine.plain import Data
+from recoup.notebooks import facts
 
 
 class GradientEstimate(NamedTuple):
-    """Expected return of a target distribution and its gradient, from samples of others."""
+    """Expected return of a target distribution and its gradient, from samples of others.
+
+    `recoup.estimate` gives it.
+
+    >>> found = recoup.estimate(theta, returns, **drawn, target=([0.5, 0.5], [0.8, 0.8]))
+    >>> found
+    GradientEstimate(-1.751 ± 0.12; 40 samples that count for 24.6; gradient [1.2..., 1.1...] by...)
+    >>> found.mean_gradient.shape, found.weights.shape, int(found.failed)
+    ((2,), (40,), 0)
+    """
 
     mean_gradient: Array  # [D], plain derivatives with respect to the means
     std_gradient: Array  # [D], with respect to the standard deviations; [D, D] to a factor
     weights: Array  # [N'] after shaping, zero where the return is not finite
     ess: Array  # (sum w)^2 / sum w^2; in pairs if `mirrored`
-    max_weight: Array
+    max_weight: Array  # the largest of the weights
     objective: Array  # (1/N') sum w R
-    objective_stderr: Array
+    objective_stderr: Array  # its standard error
     baseline: Array  # scalar; [2D] for coordinate; [N'] for leave-one-out, earlier and split
     pareto_k: Array | None  # of the weights; None inside traced code
     failed: Array  # returns that are not finite
     given: Given = None  # what it was made of, for `interval`; None inside traced code
+
+    def __repr__(self) -> str:
+        worth, samples, *gradient = self._rows().values()
+        mean, std = gradient
+        return f"GradientEstimate({worth}; {samples}; gradient {mean} by means, {std} by stds)"
+
+    def _repr_html_(self) -> str:
+        return facts("Estimate of a distribution", self._rows())
+
+    def _rows(self) -> dict[str, str]:
+        return {
+            "expected return": with_error(self.objective, self.objective_stderr),
+            "rests on": count_for(np.shape(self.weights)[0], self.ess),
+            "gradient by means": in_short(self.mean_gradient),
+            "gradient by standard deviations": in_short(self.std_gradient),
+        }
 
     def interval(self) -> Interval:
         """The 95 % interval of the expected return of the target; not a number where there is none.
@@ -48,6 +75,13 @@ class GradientEstimate(NamedTuple):
         Whatever the weights of the estimate, this one rests on balance weights and, where it helps,
         on a model of the returns. There is none where the effective sample size is below 5, or more
         than 15 % of the target lies where hardly any sample could have been drawn.
+
+        Raises `InputError` inside traced code.
+
+        >>> found = recoup.estimate(theta, returns, **drawn, target=([0.5, 0.5], [0.8, 0.8]))
+        >>> low, high = found.interval()
+        >>> bool(low < found.objective < high)
+        True
         """
         if self.given is None:
             raise InputError("an interval is not computed inside traced code.")
@@ -99,6 +133,16 @@ def estimate(
     your own, `proposals` and `target` are its rho.
 
     Computed in float64 if any array is float64, in float32 otherwise.
+
+    Equations: `zhao2013 S3.2` gradient estimator with baseline; `veach1995 balance heuristic`;
+    `zhao2013 Thm. 2`.
+
+    Raises `InputError` where shapes do not fit together, a number is not finite or a word is
+    unknown.
+
+    >>> found = recoup.estimate(theta, returns, **drawn, target=([0.5, 0.5], [0.8, 0.8]))
+    >>> print(f"{found.objective:.1f} +- {found.objective_stderr:.1f}, of {len(found.weights)}")
+    -1.8 +- 0.1, of 40
     """
     given: Plain = {"family": family, "weighting": weighting, "baseline": baseline}
     given |= {"flatten": flatten, "truncate": truncate, "normalize": normalize}

@@ -4,20 +4,29 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recoup.core.in_short import count_for, with_error
 from recoup.core.pareto import pareto_k
 from recoup.core.types import Array, Plain, Pytree, Samples
 from recoup.core.worth import Interval, student
 
 
 class Info(NamedTuple):
-    """What one move was made of, at the distribution before it."""
+    """What one move was made of, at the distribution before it.
+
+    `Search.tell` gives it.
+
+    >>> population, state = search.ask(key, state)
+    >>> state, info = search.tell(key, state, population, -jnp.sum(population**2, axis=1))
+    >>> info
+    Info(objective ... ± ...; 10 samples that count for 10.0)
+    """
 
     objective: Array  # estimated expected return of the distribution that moved
-    objective_stderr: Array
+    objective_stderr: Array  # its standard error
     ess: Array  # effective sample size, in pairs under mirrored sampling
-    max_weight: Array
+    max_weight: Array  # the largest of the weights
     weights: Array  # [B, N] of every sample in the archive, zero where there is none
-    baseline: Array
+    baseline: Array  # that was subtracted
     samples: Samples  # valid samples in the archive
     kl: Array  # KL(new || old) of the move; in action space, of an episode of the new batch
     flatten: Array  # nu of w^nu, for methods that may choose it
@@ -30,14 +39,32 @@ class Info(NamedTuple):
 
     @property
     def interval(self) -> Interval:
-        """The 95 % interval of the objective of a move that has been made; not a number if none."""
+        """The 95 % interval of the objective of a move that has been made; not a number if none.
+
+        >>> population, state = search.ask(key, state)
+        >>> state, info = search.tell(key, state, population, -jnp.sum(population**2, axis=1))
+        >>> low, high = info.interval
+        >>> bool(low < info.objective < high)
+        True
+        """
         numbers = (self.objective, self.objective_stderr, self.ess, self.mean_weight)
         return student(*(float(x) for x in numbers))
+
+    def __repr__(self) -> str:
+        worth = with_error(self.objective, self.objective_stderr)
+        return f"Info(objective {worth}; {count_for(self.samples, self.ess)})"
 
     def plain(self, draw: int = 1) -> Plain:
         """The numbers of a move that has been made, as JSON can hold them.
 
         `draw` is how many samples one draw makes: the effective sample size is then in samples.
+
+        Raises an error of JAX inside traced code.
+
+        >>> population, state = search.ask(key, state)
+        >>> state, info = search.tell(key, state, population, -jnp.sum(population**2, axis=1))
+        >>> info.plain()["samples"]
+        10
         """
         low, high = self.interval
         return {

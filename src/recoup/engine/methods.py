@@ -2,6 +2,8 @@
 
 A new method is a new row. Wherever a word stands, an object of the same type may stand too: a
 function of yours is composed as ours are. What the words name stands in `parts`.
+
+Longer than others: it is mostly a table, and its words.
 """
 
 from collections.abc import Callable
@@ -25,8 +27,10 @@ from recoup.core.types import Chosen, Given, Plain, Settings
 from recoup.engine.failure import AVOID, CENSORED, check_failure
 from recoup.engine.parts import GIVEN, PARTS
 from recoup.engine.ways import WAYS, Way, settings_in, way_of
+from recoup.notebooks import facts
 
 Value = TypeVar("Value")
+NAMING = ("name", "summary")  # fields of a method that are no settings, nor say what it searches
 
 
 def _of(default: Value, check: Callable[..., Value], *limits: float, **how: object) -> Value:
@@ -38,34 +42,42 @@ def _of(default: Value, check: Callable[..., Value], *limits: float, **how: obje
     def checked(name: str, value: Given) -> Value | None:
         return None if value is None and default is None else check(name, value, *limits, **how)
 
-    return field(default=default, metadata={"check": checked})
+    return field(default=default, metadata={"check": checked, "allowed": (check.__name__, limits)})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Method:
-    """One row: what is kept, how it is weighed, what is subtracted, how the distribution moves."""
+    """One row: what is kept, how it is weighed, what is subtracted, how the distribution moves.
 
-    name: str
-    summary: str = ""
+    `recoup.METHODS` holds ours by name. One of yours stands wherever a name may; what its settings
+    may be stands in the reference, under methods and their settings.
+
+    >>> mine = recoup.Method("mine", weighting="power-mean", baseline="mean", window=3)
+    >>> recoup.search(mine, dim=4, batch=10)
+    Search(mine, 4 parameters, batch 10, keeps 30 samples)
+    """
+
+    name: str  # as it is called
+    summary: str = ""  # what it does, in a line
     space: str = "parameters"  # or "actions": the sample is a trajectory, rho the policy
     family: Chosen = "diagonal"  # of the search distribution, for methods that search parameters
     direction: Chosen = "gradient"  # how a step is made: a word of `ways`, or a function
     window: int | None = _of(None, check_count)  # batches kept: 1 this one alone, None everything
-    weighting: Chosen = "none"
+    weighting: Chosen = "none"  # of old samples: a word of `parts`, or a function
     power: float = _of(0.1, check_between, 0.0, 1.0)  # lambda of the power-mean weighting
     flatten: float | None = _of(None, check_between, 0.0, 1.0)  # nu of w^nu; "em" chooses a None
     truncate: float | None = _of(None, check_positive)  # c of min(w, c)
     normalize: bool = _of(False, check_flag)  # divide weights by their mean
-    baseline: Chosen = "none"
+    baseline: Chosen = "none"  # subtracted from returns, likewise
     utility: Chosen = "elite"  # of "fit": how much a sample counts for what it earned
     elite: float = _of(0.25, check_between, 0.0, 1.0, open_low=True)  # share of the best samples,
     # of the utility "elite"
     temperature: float = _of(1.0, check_positive)  # of the utility "exponential", in standard
     # deviations of returns
-    update: Chosen = "normalised"
+    update: Chosen = "normalised"  # how rho moves: a word, or an `Update`
     epsilon: float = _of(0.1, check_positive)  # step length of the normalised update, or Adam's
     kl: float = _of(0.5, check_positive)  # step length of the natural update, bound of utility "kl"
-    tau_floor: float = _of(0.05, check_positive)
+    tau_floor: float = _of(0.05, check_positive)  # standard deviations stay above it
     mirrored: bool = _of(False, check_flag)  # draw in pairs eta + noise, eta - noise
     failure: Chosen = CENSORED  # what a failed rollout earns: a word of `failure`, or a number
     per_decision: bool = _of(False, check_flag)  # weigh a reward by the actions before it alone
@@ -86,14 +98,40 @@ class Method:
     leap: float = _of(1.0, check_between, 1.0, 10.0)  # times its radius, of a sure step
     context: bool = _of(True, check_flag)  # whether what contexts explain is taken off of returns
 
+    def __repr__(self) -> str:
+        said = "".join(f", {key}={value}" for key, value in self.changed.items())
+        return f"Method({self.name!r}{said})"
+
+    def _repr_html_(self) -> str:
+        return facts(self.name, {"what it does": self.summary or "not said", **self.changed})
+
+    @property
+    def changed(self) -> dict[str, str]:
+        """Its settings that are not what they are unless said, as they are typed.
+
+        >>> recoup.METHODS["tiw-pgpe-ob"].changed
+        {'window': '5', 'weighting': "'own'", 'truncate': '2.0', 'baseline': "'optimal'"}
+        """
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in NAMING}
+        defaults = {f.name: f.default for f in fields(self)}
+        return {key: _typed(x) for key, x in given.items() if x != defaults[key]}
+
     @property
     def way(self) -> Way:
-        """How a step is made, and what that can do."""
+        """How a step is made, and what that can do.
+
+        >>> recoup.METHODS["recoup"].way.rule
+        True
+        """
         return way_of(self.direction)
 
     @property
     def draw(self) -> int:
-        """How many adjacent samples are one draw: two where they are mirrored."""
+        """How many adjacent samples are one draw: two where they are mirrored.
+
+        >>> recoup.Method("pairs", mirrored=True).draw
+        2
+        """
         return 2 if self.mirrored else 1
 
     @property
@@ -101,18 +139,35 @@ class Method:
         """Whether a failed rollout is worth a number, and so one of a batch.
 
         The worst return that is kept is known only where others did not fail.
+
+        >>> recoup.Method("mine", failure=-20).values_failures
+        True
         """
         return self.failure == AVOID or not isinstance(self.failure, str)
 
     @property
     def stated(self) -> str | float:
-        """What a failure earns in what is said of returns: where nobody says, it is left out."""
+        """What a failure earns in what is said of returns: where nobody says, it is left out.
+
+        >>> recoup.Method("mine", failure=-20).stated
+        -20
+        """
         return CENSORED if self.failure == AVOID else self.failure
 
     @property
     def reweighs(self) -> bool:
-        """Whether samples of older proposals are weighed, so that those are remembered."""
+        """Whether samples of older proposals are weighed, so that those are remembered.
+
+        >>> recoup.METHODS["iw-pgpe"].reweighs, recoup.METHODS["niw-pgpe"].reweighs
+        (True, False)
+        """
         return self.weighting != "none"
+
+
+def _typed(value: Given) -> str:
+    """A setting as it is typed; of a part of the user's its name."""
+    name = getattr(value, "__name__", None) or getattr(value, "name", None)
+    return name if isinstance(name, str) else repr(value)
 
 
 METHODS = {

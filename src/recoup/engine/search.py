@@ -1,4 +1,7 @@
-"""The search: `init`, `ask`, `tell` as pure functions, jit- and vmap-able over many runs."""
+"""The search: `init`, `ask`, `tell` as pure functions, jit- and vmap-able over many runs.
+
+Longer than others: what is public has its example.
+"""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -24,6 +27,7 @@ from recoup.checks import (
 from recoup.core import archive as archives
 from recoup.core.archive import Archive
 from recoup.core.estimators.whole import Estimator
+from recoup.core.in_short import in_short
 from recoup.core.linalg import in_turns
 from recoup.core.objective import Estimate
 from recoup.core.sweeps import precise
@@ -40,41 +44,87 @@ from recoup.engine.spaces import (
     parameter_space,
     without_failed,
 )
+from recoup.notebooks import facts
 
 DEFAULT_BATCHES = 100  # kept by methods that reuse everything, unless `capacity` says otherwise
 
 
 class SearchState(NamedTuple):
-    """Everything a search knows: the distribution, its archive, its update rule's memory."""
+    """Everything a search knows: the distribution, its archive, its update rule's memory.
 
-    rho: Rho
-    archive: Archive
-    update: Memory
+    `Search.init` gives it, `Search.tell` the next one.
+
+    >>> state
+    SearchState(moves=0, mean=[0, 0], std=[1, 1])
+    """
+
+    rho: Rho  # the newest distribution
+    archive: Archive  # samples and what drew them
+    update: Memory  # the memory of the update rule
     moves: Array  # how often the distribution has moved; the number of the newest proposal
     dropped: Array  # batches that a full archive has dropped
 
     @property
     def mean(self) -> Array:
-        """Means of the search distribution `[D]`."""
+        """Means of the search distribution `[D]`.
+
+        >>> state.mean.shape
+        (2,)
+        """
         return self.rho.mean
 
     @property
     def std(self) -> Array:
-        """Standard deviations of the search distribution `[D]`; in action space sigma `[A]`."""
+        """Standard deviations of the search distribution `[D]`; in action space sigma `[A]`.
+
+        >>> state.std.shape
+        (2,)
+        """
         return self.rho.std
+
+    def __repr__(self) -> str:
+        spread = f"mean={in_short(self.mean)}, std={in_short(self.std)}"
+        return f"SearchState(moves={in_short(self.moves)}, {spread})"
 
 
 class Search(NamedTuple):
-    """A search as pure functions, and the settings it was made with."""
+    """A search as pure functions, and the settings it was made with.
+
+    `recoup.search` makes it. `init(key, mean=None, std=1.0)` gives the start, `mean` and `std`
+    numbers or `[D]`, a mean of None drawn from N(0, I). `ask(key, state)` gives parameters `[N, D]`
+    to roll out, and the state. `tell(key, state, theta, returns, proposal=None)` gives the state
+    after one move and the `Info` that says what it was made of: a return `[N]` that is not finite
+    is a failed rollout, and `proposal [N]` is the number of the proposal that drew each theta,
+    `state.moves` when it was asked for (default: the newest). `estimate(rho, state.archive)` is
+    what the samples say about any rho, where the method keeps them. All of them may be compiled,
+    and mapped over many runs.
+
+    >>> population, state = search.ask(key, state)
+    >>> state, info = search.tell(key, state, population, -jnp.sum(population**2, axis=1))
+    >>> int(state.moves), int(info.samples)
+    (1, 10)
+    """
 
     init: Callable[..., SearchState]
     ask: Callable[[Array, SearchState], tuple[Samples, SearchState]]
     tell: Callable[..., tuple[SearchState, Info]]
     estimate: Estimator  # estimate(rho, state.archive), for any rho
-    settings: Method
-    dim: int
-    batch: int
-    capacity: int
+    settings: Method  # of the method
+    dim: int  # D
+    batch: int  # results that make a move, N
+    capacity: int  # samples that the archive holds
+
+    def __repr__(self) -> str:
+        parameters = f"{self.dim} parameter{'' if self.dim == 1 else 's'}"
+        kept = f"keeps {self.capacity} samples"
+        return f"Search({self.settings.name}, {parameters}, batch {self.batch}, {kept})"
+
+    def _repr_html_(self) -> str:
+        rows = {"parameters": str(self.dim), "batch": str(self.batch)}
+        return facts(
+            f"Search by {self.settings.name}",
+            {**rows, "samples kept": str(self.capacity), **self.settings.changed},
+        )
 
 
 class Sizes(NamedTuple):
@@ -127,6 +177,12 @@ def search(
     rewards (1 unless said). `ask` then gives a policy and the seeds of its episodes, `tell` takes a
     `recoup.Trajectory` of arrays with leading axis `[N]` in place of theta and returns, and the
     archive holds `capacity` T (F + A + 1) numbers. The policy's sigma stays above `tau_floor`.
+
+    Raises `InputError` for an unknown method or setting, and for sizes that do not fit together.
+
+    >>> small = recoup.search("recoup", dim=3, batch=6)
+    >>> small
+    Search(recoup, 3 parameters, batch 6, keeps 108 samples)
     """
     dim, batch = check_count("dim", dim), check_count("batch", batch)
     row = sized(method_row(method, **settings), dim)

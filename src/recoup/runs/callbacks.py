@@ -25,32 +25,56 @@ HEARS = ("on_result", "on_move", "on_checkpoint")
 
 @dataclass(frozen=True)
 class TrialDone:
-    """A trial that was told: what `on_result` is given."""
+    """A trial that was told: what `on_result` is given.
 
-    id: int
+    >>> class Worst(recoup.Callback):
+    ...     value = 0.0
+    ...     def on_result(self, result):
+    ...         self.value = min(self.value, result.value)
+    >>> worst = Worst()
+    >>> run = recoup.train(throw, dim=2, iterations=1, callbacks=[worst])
+    >>> worst.value < 10
+    True
+    """
+
+    id: int  # its number
     theta: np.ndarray  # [D] in the user's units
     params: dict[str, float]  # the same by name, where parameters have names
-    seed: int
+    seed: int  # of the episode's randomness
     value: float | None  # its return, the mean of its episodes; None where it failed
     failed: str | None  # why
     steps: int  # of all its episodes
-    seconds: float
+    seconds: float  # that it took
 
 
 class Callback:
     """What a run tells its listeners; one is any object with some of these methods.
 
     A method that returns True stops the run once what came with it is told: it can be resumed.
+
+    Given to `recoup.train(callbacks=[...])`.
+
+    >>> class Patience(recoup.Callback):
+    ...     def on_result(self, result):
+    ...         return result.failed is not None  # stop at the first failure
+    >>> run = recoup.train(throw, dim=2, iterations=1, callbacks=[Patience()])
     """
 
     def on_result(self, result: TrialDone) -> bool | None:
-        """After every trial."""
+        """After every trial: `result` is a `TrialDone`."""
 
     def on_move(self, step: HistoryRow) -> bool | None:
-        """After every move of the distribution; not every one is tested for the curve."""
+        """After every move of the distribution: `step` is a `HistoryRow`.
+
+        Not every one is tested for the curve.
+        """
 
     def on_checkpoint(self, step: HistoryRow, policy: Path | None) -> bool | None:
-        """After every tenth move and at the end; `policy` is the file of the mean policy."""
+        """After every tenth move and at the end.
+
+        `step` is the last `HistoryRow`, `policy` the file of the mean policy, None where there is
+        none.
+        """
 
 
 def check_callbacks(given: Given) -> list[Any]:
@@ -94,6 +118,10 @@ class TensorBoard:
     """Writes what TensorBoard shows; in a run directory it is there where tensorboardX is.
 
     Where it cannot be written, that is said once, and a run goes on without it.
+
+    >>> board = recoup.TensorBoard("events")
+    >>> run = recoup.train(throw, dim=2, iterations=1, callbacks=[board])
+    >>> board.close()
     """
 
     def __init__(self, directory: str | Path) -> None:
@@ -113,13 +141,27 @@ class TensorBoard:
         self._write([{"file_version": "brain.Event:2"}])
 
     def on_result(self, result: TrialDone) -> None:
-        """The return of a trial, by its number."""
+        """Writes the return of a trial by its number; `result` is a `TrialDone`.
+
+        Raises nothing: what cannot be written is said once.
+
+        >>> board = recoup.TensorBoard("events")
+        >>> run = recoup.train(throw, dim=2, iterations=1, callbacks=[board])  # which calls it
+        >>> board.close()
+        """
         if result.value is not None:
             rows = {"trial/return": result.value, "trial/seconds": result.seconds}
             self._write(_scalars(rows, result.id))
 
     def on_move(self, step: HistoryRow) -> None:
-        """Numbers of a move, by rollouts spent."""
+        """Writes the numbers of a move by rollouts spent; `step` is a `HistoryRow`.
+
+        Raises nothing: what cannot be written is said once.
+
+        >>> board = recoup.TensorBoard("events")
+        >>> board.on_move(run.history[-1])
+        >>> board.close()
+        """
         keys = ("return_curve", "ess", "max_weight", "kl", "std_min", "std_max")
         found = {f"move/{key}": getattr(step, key) for key in keys}
         known = {key: value for key, value in found.items() if value is not None}
@@ -127,11 +169,24 @@ class TensorBoard:
         self._write(_scalars(finite, step.episodes))
 
     def on_checkpoint(self, step: HistoryRow, policy: Path | None) -> None:
-        """Everything so far is on disk."""
+        """Everything so far is on disk.
+
+        `step` and `policy` are what `Callback.on_checkpoint` is given.
+
+        Raises nothing: what cannot be written is said once.
+
+        >>> board = recoup.TensorBoard("events")
+        >>> board.on_checkpoint(run.history[-1], None)
+        >>> board.close()
+        """
         self._sync()
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file.
+
+        >>> board = recoup.TensorBoard("events")
+        >>> board.close()
+        """
         if self._file is not None:
             with self._spared():
                 self._file.close()

@@ -6,12 +6,12 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from recoup.core.types import Rho
+from recoup.notebooks import facts
 from recoup.runs.plan import Plan
 from recoup.store.rows import DRAWN
 from recoup.study.reader.draws import episode_seed
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.records import by_name
-from recoup.study.text.notebook import facts
 from recoup.tasks.engines.engine import Engine, Job, Outcome
 from recoup.tasks.measured import Measured, measured
 
@@ -22,10 +22,16 @@ TESTED_EACH = 10  # iterations at the start that are tested one by one
 
 
 class Evaluated(NamedTuple):
-    """What fresh episodes say about a run."""
+    """What fresh episodes say about a run.
 
-    return_search: Measured
-    return_mean_policy: Measured
+    `recoup.evaluate` gives it.
+
+    >>> recoup.evaluate(run, episodes=30)
+    Evaluated(search distribution ... ± ... of 30 episodes, mean policy ... ± ... of 30 episodes)
+    """
+
+    return_search: Measured  # of draws of the distribution
+    return_mean_policy: Measured  # of the one to deploy
     failed: int = 0  # episodes that gave no return, and are not part of these
 
     def __repr__(self) -> str:

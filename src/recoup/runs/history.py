@@ -25,11 +25,16 @@ NOTED = (  # of what a move was made of
 
 
 class Curve(NamedTuple):
-    """Expected return of the search distribution, by rollouts spent, wherever it was measured."""
+    """Expected return of the search distribution, by rollouts spent, wherever it was measured.
 
-    episodes: np.ndarray
-    mean: np.ndarray
-    stderr: np.ndarray
+    >>> episodes, mean, stderr = run.curve
+    >>> len(episodes) == len(mean) == len(stderr)
+    True
+    """
+
+    episodes: np.ndarray  # [n] rollouts spent
+    mean: np.ndarray  # [n] of the returns
+    stderr: np.ndarray  # [n] of the means
 
 
 @dataclass(frozen=True)
@@ -38,23 +43,26 @@ class HistoryRow:
 
     `return_curve` is a point of the learning curve; what a finished run is worth, on episodes of
     their own, is `Run.return_search`, the final test.
+
+    >>> [row.iteration for row in run.history]
+    [0, 1, 2, 3, 4, 5]
     """
 
     iteration: int
     episodes: int  # rollouts spent, failed ones among them
     return_curve: float  # on fresh test episodes, not a number where it was not tested
-    return_curve_stderr: float
-    std_min: float
-    std_max: float
+    return_curve_stderr: float  # of that
+    std_min: float  # the smallest of the distribution
+    std_max: float  # the largest
     objective: float | None = None  # the archive's own estimate, before the move
-    objective_stderr: float | None = None
+    objective_stderr: float | None = None  # of that
     low: float | None = None  # of its 95 % interval, where there is one that can be believed
-    high: float | None = None
-    samples: int | None = None
+    high: float | None = None  # likewise
+    samples: int | None = None  # that the move used
     ess: float | None = None  # in samples, under mirrored sampling too
-    max_weight: float | None = None
-    pareto_k: float | None = None
-    kl: float | None = None
+    max_weight: float | None = None  # the largest weight
+    pareto_k: float | None = None  # of the weights
+    kl: float | None = None  # of the move, divergence of new from old
     flatten: float | None = None  # nu of w^nu, where the method may choose it
     curve_episodes: int = 0  # of that point of the curve
     wall_s: float = np.nan  # since it began, without the time it was stopped (of your tasks: with

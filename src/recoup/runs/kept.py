@@ -25,10 +25,15 @@ KEPT_EACH = 100  # policies that lie as near to each other as was asked for
 
 
 class KeptPolicy(NamedTuple):
-    """The mean policy after a move, in a file of its own."""
+    """The mean policy after a move, in a file of its own.
 
-    move: int
-    path: Path
+    >>> pole = recoup.train("CartPole-v1", iterations=2, seed=0, test_episodes=2, out="runs/pole")
+    >>> [kept.path.name for kept in pole.policies()]
+    [...]
+    """
+
+    move: int  # its number
+    path: Path  # of the file
 
 
 def is_kept(every: int, move: int) -> bool:

@@ -1,4 +1,7 @@
-"""`recoup.Run`: a run as it was written, finished or not; `recoup.load` reads one again."""
+"""`recoup.Run`: a run as it was written, finished or not; `recoup.load` reads one again.
+
+Longer than others: each of its methods has its example.
+"""
 
 from functools import cached_property
 from hashlib import sha256
@@ -9,6 +12,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_path
 from recoup.core.types import Action, Given, Observation, Plain
+from recoup.notebooks import facts
 from recoup.outputs import Over
 from recoup.pictures.picture_files import shows, write_picture
 from recoup.runs.directory import CURVE, study_in, texts
@@ -24,7 +28,6 @@ from recoup.study.reader.settings import parts_given
 from recoup.study.run.beside import STUDY, policies_beside
 from recoup.study.run.ends import end_of, of_others, outdated, was_finished
 from recoup.study.study import Study
-from recoup.study.text.notebook import facts
 from recoup.study.views.study_summary import mean_of
 from recoup.tasks.measured import Measured
 from recoup.tasks.own.host import HostTask
@@ -38,7 +41,17 @@ SPENT = SAMPLED  # kinds of trials that count as rollouts of a run
 
 
 class Run:
-    """A run: what was learned, how it went, and what it is worth once it is finished."""
+    """A run: what was learned, how it went, and what it is worth once it is finished.
+
+    `recoup.train` makes it, `recoup.load` reads it.
+
+    >>> run
+    Run('...throw', ... by recoup, seed 0, ... episodes, return ... ± ...)
+    >>> run.mean.shape, run.finished
+    ((2,), True)
+
+    Longer than others: each of its methods has its example.
+    """
 
     def __init__(
         self,
@@ -111,14 +124,23 @@ class Run:
 
     @cached_property
     def task(self) -> Problem:
-        """The task that was learned."""
+        """The task that was learned.
+
+        >>> again = recoup.load("runs/throw", task=throw)
+        >>> again.task.name
+        '...throw'
+        """
         if self.problem is not None:
             return self.problem
         return again(self.plan, self._opened.dim, self.names, *self._given)
 
     @cached_property
     def study(self) -> Study:
-        """The run's study: its trials, its proposals, and what they say about any other."""
+        """The run's study: its trials, its proposals, and what they say about any other.
+
+        >>> len(run.study) == run.episodes
+        True
+        """
         if self.out is None:
             return Study(self._opened.store, self.parts)
         return Study.open(self.out / STUDY, **self.parts)
@@ -133,6 +155,9 @@ class Run:
         """Expected return of the search distribution: the final test, on fresh episodes.
 
         Before the run's end, or once that is of before another move, the last point of its curve.
+
+        >>> run.return_search.episodes
+        20
         """
         if self._result is not None:
             return Measured(**self._result["return_search"])
@@ -141,17 +166,29 @@ class Run:
 
     @property
     def return_mean_policy(self) -> Measured | None:
-        """Final test of the mean policy, the one to deploy; None unless the run is `finished`."""
+        """Final test of the mean policy, the one to deploy; None unless the run is `finished`.
+
+        >>> bool(run.return_mean_policy.mean > run.curve.mean[0])
+        True
+        """
         return None if self._result is None else Measured(**self._result["return_mean_policy"])
 
     @property
     def tests_failed(self) -> int:
-        """Episodes of the final test that gave no return: the returns are those of the others."""
+        """Episodes of the final test that gave no return: the returns are those of the others.
+
+        >>> run.tests_failed
+        0
+        """
         return 0 if self._result is None else self._result.get("tests_failed", 0)
 
     @property
     def wall_s(self) -> float:
-        """Seconds that the run has taken; before its end, up to the last point of its curve."""
+        """Seconds that the run has taken; before its end, up to the last point of its curve.
+
+        >>> run.wall_s > 0
+        True
+        """
         return self._measured[-1].wall_s if self._result is None else self._result["wall_s"]
 
     @property
@@ -160,6 +197,10 @@ class Run:
 
         Each on episodes of its own; on tasks of yours, of the trials that each distribution has
         drawn. `history` has all iterations.
+
+        >>> episodes, mean, stderr = run.curve
+        >>> len(episodes) == len(mean) == len(stderr)
+        True
         """
         columns = zip(
             *((s.episodes, s.return_curve, s.return_curve_stderr) for s in self._measured),
@@ -168,9 +209,16 @@ class Run:
         return Curve(*(np.array(column) for column in columns))
 
     def policy(self, observation: Observation) -> Action:
-        """The action of the mean policy, the one to deploy.
+        """The action of the mean policy, the one to deploy, for what is observed.
 
-        One with a memory carries it from call to call; `learned_policy` starts anew.
+        `observation` is as the environment's space has it. One with a memory carries it from call
+        to call; `learned_policy` starts anew.
+
+        Raises `InputError` where the task is a function of theta, which has no observations.
+
+        >>> car = recoup.train("mountain-car", iterations=2, seed=0)
+        >>> car.policy([-0.5, 0.0]).shape
+        (1,)
         """
         if isinstance(self.task, HostTask):
             return self._acting(observation)
@@ -181,9 +229,16 @@ class Run:
         return self.learned_policy()
 
     def learned_policy(self, which: str | int = LAST) -> SavedPolicy:
-        """The mean policy as an object to call with observations, which can be saved.
+        """The mean policy as an object to call with observations, a `SavedPolicy`.
 
         `which` is "last", "best" (the highest point of the curve) or the number of a move.
+
+        Raises `InputError` where the task is a function of theta, or there is no such move.
+
+        >>> run.learned_policy()
+        Traceback (most recent call last):
+        ...
+        recoup.checks.InputError: ...
         """
         policy, between = self._policy
         return SavedPolicy(policy, self.means[chosen_move(self.history, which)], between)
@@ -206,22 +261,53 @@ class Run:
     ) -> Path:
         """Writes the mean policy to a plain file (.npz), which `recoup.load_policy` reads.
 
-        An older policy is replaced; with `force` any other file but a study.
+        An older policy at `path` is replaced; with `force` any other file but a study. `which` is
+        "last", "best" or the number of a move. It gives the path.
+
+        Raises `InputError` where there is no policy of an environment, or a file is in the way.
+
+        >>> pole = recoup.train("CartPole-v1", iterations=2, seed=0, test_episodes=2)
+        >>> pole.save_policy("pole.npz").name
+        'pole.npz'
         """
         return self.learned_policy(which).save(path, force=force)
 
     def export_policy(
         self, path: str | Path, which: str | int = LAST, *, force: bool = False
     ) -> Path:
-        """Writes it for other programs: .npz, .onnx or .pt (TorchScript), as the file ends."""
+        """Writes it for other programs: .npz, .onnx or .pt (TorchScript), as the file ends.
+
+        `path`, `which` and `force` are as `save_policy` takes them. It gives the path.
+
+        Raises `InputError` where there is no policy, or the package that writes the format is
+        missing.
+
+        >>> pole = recoup.train("CartPole-v1", iterations=2, seed=0, test_episodes=2)
+        >>> pole.export_policy("pole.npz").name
+        'pole.npz'
+        """
         return export_policy(self.learned_policy(which), path, force=force)
 
     def network(self, which: str | int = LAST) -> Any:
-        """A module of the user's (PyTorch, Flax, Equinox) with the learned weights, a copy."""
+        """A module of the user's (PyTorch, Flax, Equinox) with the learned weights, a copy.
+
+        `which` is "last", "best" or the number of a move.
+
+        Raises `InputError` where the policy is no such module.
+
+        >>> run.network()
+        Traceback (most recent call last):
+        ...
+        recoup.checks.InputError: ...
+        """
         return self.learned_policy(which).network()
 
     def policies(self) -> list[KeptPolicy]:
-        """Moves and files of the policies that are kept, but for `policies/best.npz`."""
+        """Moves and files of the policies that are kept, but for `policies/best.npz`: `KeptPolicy`.
+
+        >>> run.policies()  # a function of theta has none
+        []
+        """
         kept = [] if self.plan.policy is None else kept_in(self.out)
         return [one for one in kept if one.move < len(self.means)]  # others are of another run
 
@@ -230,20 +316,41 @@ class Run:
         """The highest point of the curve: its mean policy is `policies/best.npz`.
 
         While a run is made, or where it was killed, that is the best as of the last kept move.
+
+        >>> bool(run.best.return_curve == max(run.curve.mean))
+        True
         """
         return best_of(self.history)
 
     @property
     def mean_policy(self) -> Any:
-        """The mean in the user's units, by name where parameters have names."""
+        """The mean in the user's units, by name where parameters have names.
+
+        >>> run.mean_policy.shape
+        (2,)
+        """
         return self.mean_policy_after(-1)
 
     def mean_policy_after(self, move: int) -> Any:
-        """The same after a move; 0 is the start."""
+        """The mean in the user's units after a `move`; 0 is the start.
+
+        Raises IndexError where there was no such move.
+
+        >>> run.mean_policy_after(0)
+        array([0., 0.])
+        """
         return mean_of(self._opened, self.means[move])
 
     def dataframe(self, *, full: bool = False) -> "pandas.DataFrame":
-        """All trials as a table of pandas, one row each; the moves are `run.history`."""
+        """All trials as a table of pandas, one row each; the moves are `run.history`.
+
+        With `full` the distributions that drew them too.
+
+        Raises `InputError` where pandas is not installed.
+
+        >>> len(run.dataframe()) == run.episodes
+        True
+        """
         return self.study.dataframe(full=full)
 
     def plot(self, path: str | Path | None = None, *, force: bool = False) -> Any:
@@ -251,6 +358,10 @@ class Run:
 
         A picture (.png, .pdf or .svg) that recoup made before is replaced; with `force` any other
         file but a study.
+
+        Raises `InputError` for another ending, and where a file is in the way.
+
+        >>> figure = run.plot("throw.png")
         """
         from recoup.pictures.curves import learning_curve
 
@@ -262,11 +373,19 @@ class Run:
         return figure
 
     def is_drawn(self) -> bool:
-        """Whether `curve.png` shows the run as it is: by what it is made of, not by a clock."""
+        """Whether `curve.png` shows the run as it is: by what it is made of, not by a clock.
+
+        >>> run.is_drawn()
+        True
+        """
         return self.out is not None and shows(self.out / CURVE, _shown(self))
 
     def summary(self) -> Plain:
-        """The run in a few words, as `recoup train --json` prints it."""
+        """The run in a few words, as `recoup train --json` prints it.
+
+        >>> run.summary()["iterations"]
+        5
+        """
         plan, policy = self.plan, self.return_mean_policy
         return {
             "task": plan.task,
@@ -328,10 +447,16 @@ def _shown(run: Run) -> str:
 
 
 def load(run: str | Path, *, task: Given = None, policy: Given = None, **parts: Given) -> Run:
-    """The run in a directory, finished or not.
+    """The run in a directory, finished or not, as a `Run`.
 
-    `task` and `policy` are those of the run, where only Python can give them; so are `parts`, those
-    of its method: a family of your own is needed to read its distributions.
+    `run` is the directory. `task` and `policy` are those of the run, where only Python can give
+    them; so are `parts`, those of its method: a family of your own is needed to read its
+    distributions.
+
+    Raises `InputError` where there is no run, or its study is damaged.
+
+    >>> recoup.load("runs/throw")
+    Run('...throw', ... by recoup, seed 0, ... episodes, return ... ± ...)
     """
     directory = settled(check_path("the run", run))
     return Run(Opened.open(study_in(run), parts_given(parts)), directory, task=task, policy=policy)

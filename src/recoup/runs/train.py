@@ -73,32 +73,36 @@ def train(
     callbacks: Given = (),
     **settings: Given,
 ) -> Run:
-    """Learns `task` by `method` and measures the result on fresh episodes.
+    """Learns `task` by `method` and measures the result on fresh episodes; it gives a `Run`.
 
     `task` is one of ours by name (`recoup tasks`), a Gymnasium id, a function that makes an
     environment, `"module:callable"`, an environment in JAX; or a function of theta, which needs
-    `dim`, or of named parameters, which needs `params` as `recoup.Study.open` takes them.
+    `dim`, or of named parameters, which needs `params` as `recoup.Study.open` takes them. `method`
+    is a name of `recoup.METHODS`, a `recoup.Method` or a mover of yours.
 
-    `episodes` or `iterations` is the budget (30 iterations unless said), `batch` the trials of
-    one iteration (unless said, half of 4 + 3 ln D, four at least; of methods that follow a gradient
-    the task's own, or about 4 + 3 ln D). `mean` and `std` are the start, numbers or
-    `[D]` (in action space mu `[D]` and sigma `[A]`); on our tasks a mean of None is drawn from
-    N(0, I), as in the paper, on others it is zero, and deviations follow the policy's fan-in.
-    `options` are the task's own: `{"features": "raw"}` for a reaching task, what an environment's
-    constructor takes for one of yours.
+    `episodes` or `iterations` is the budget (30 iterations unless said), `batch` the trials of one
+    iteration (unless said, half of 4 + 3 ln D, four at least; of methods that follow a gradient the
+    task's own, or about 4 + 3 ln D). All randomness follows from `seed`. `mean` and `std` are the
+    start, numbers or `[D]` (in action space mu `[D]` and sigma `[A]`); on our tasks a mean of None
+    is drawn from N(0, I), as in the paper, on others it is zero, and deviations follow the policy's
+    fan-in. `horizon` is how many steps an episode has at most, and rewards lose `discount` with
+    each step, both the task's own unless said. `options` are the task's own: `{"features": "raw"}`
+    for a reaching task, what an environment's constructor takes for one of yours.
+    `episodes_per_trial` episodes make one result, their mean.
 
     `policy` is `"linear"`, `"kernels"` or `"mlp"`, with `policy_options`; a module of Flax, Equinox
     or PyTorch; or an object with `parameters` and `act(theta, observation)`. `warm_up` episodes
     before the search give what `normalize=True` needs, or the centres of kernels.
 
-    `engine` is `"serial"`, `"process"` or `"ray"` with so many `workers`: a new trial starts as
-    soon as one is free, unless `sync=True` waits for the batch. A trial that fails, or takes longer
+    `engine` is `"serial"`, `"process"` or `"ray"` (whose cluster is at `address`) with so many
+    `workers`: a new trial starts as soon as one is free, unless `sync=True` waits for the batch. A
+    trial that fails, or takes longer
     than `timeout` seconds, is tried again `retries` times (once unless said).
 
     `out` is a directory to write the run to; it must not exist. Of an environment it gets the
     newest policy, `policy.npz`, and in `policies/` the best and every tenth (`keep_every`; 0 keeps
     none). `progress=True` shows a live
-    display; a function gets every `Step`. `callbacks` hear of results, moves and checkpoints.
+    display; a function gets every `HistoryRow`. `callbacks` hear of results, moves and checkpoints.
     `settings` replace those of the method's row, for instance `window=3`; of a method that follows
     a gradient (`"mis-pgpe-ob"`) also `epsilon=0.5` or `mirrored=True`, and `family`, `weighting`,
     `baseline`, `direction` and `update` take a word or an object of yours.
@@ -108,6 +112,13 @@ def train(
     and so on, and after the last; `test_all=True` tests after every one. On others the curve is
     made of the trials themselves, and only the end is tested, with `test_episodes` (20) each of the
     search distribution and its mean policy.
+
+    Raises `InputError` for a task, a method or a setting that cannot be used, and where `out` is
+    there already; `Broken` where no trial of the task can be rolled out.
+
+    >>> run = recoup.train(throw, dim=2, episodes=20, seed=1)
+    >>> run.episodes, run.finished
+    (20, True)
     """
     given, here = locals(), current_directory()  # before the task is made, which may change it
     directory = None if out is None else settled(check_path("out", out))
@@ -151,14 +162,22 @@ def resume(
 ) -> Run:
     """Goes on with a run after any stop; it ends as if it had never stopped.
 
-    Everything is in the run's study: what was told, and where the distribution has moved. A run
-    that is finished is given as it is, with files beside it that follow from its study (others are
-    written again), unless `iterations` or `episodes` give it a larger budget: then it goes on to
-    that many in all, from what it has; or results were amended since: then what follows from them
-    is tested and written again, and no rollout is spent but those of tests.
-    `task` and `policy` are those of the run, where only Python can give them; so are `parts`, those
-    of its method (`update=optax.adam(0.1)`). `engine` holds other settings of the engine:
-    `{"engine": "process", "workers": 4}`.
+    `run` is its directory, or a `Run`. Everything is in the run's study: what was told, and where
+    the distribution has moved. A run that is finished is given as it is, with files beside it that
+    follow from its study (others are written again), unless `iterations` or `episodes` give it a
+    larger budget: then it goes on to that many in all, from what it has; or results were amended
+    since: then what follows from them is tested and written again, and no rollout is spent but
+    those of tests. `task` and `policy` are those of the run, where only Python can give them; so
+    are `parts`, those of its method (`update=optax.adam(0.1)`). `engine` holds other settings of
+    the engine: `{"engine": "process", "workers": 4}`. `progress` and `callbacks` are as `train`
+    takes them.
+
+    Raises `InputError` where there is no run, another process works on it, or the task is needed
+    and cannot be found.
+
+    >>> longer = recoup.resume("runs/throw", iterations=6, task=throw)
+    >>> longer.history[-1].iteration
+    6
     """
     directory, here = _directory_of(run), current_directory()
     given = None if engine is None else engine_settings(**engine)
@@ -242,9 +261,16 @@ def evaluate(
 ) -> Evaluated:
     """Expected returns of a run's search distribution and of its mean policy, on fresh episodes.
 
-    As many `episodes` as the run was tested with, unless said; none of them is one that the run
-    has seen. `task` and `policy` are those of the run, where only Python can give them. `which` is
-    "last", "best" (the highest point of the curve, judged here by others) or the number of a move.
+    `run` is a directory or a `Run`. As many `episodes` as the run was tested with, unless said;
+    none of them is one that the run has seen: they follow from `seed`. `task` and `policy` are
+    those of the run, where only Python can give them. `which` is "last", "best" (the highest point
+    of the curve, judged here by others) or the number of a move. It gives an `Evaluated`.
+
+    Raises `InputError` where there is no run, or its task cannot be found.
+
+    >>> found = recoup.evaluate(run, episodes=30, seed=1)
+    >>> found.return_mean_policy.episodes
+    30
     """
     run = run if isinstance(run, Run) else load(run, task=task, policy=policy)
     count = run.plan.test_episodes

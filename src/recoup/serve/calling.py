@@ -34,7 +34,14 @@ OnWait = Callable[[str, float], None]  # hears why there is no answer yet, and f
 
 
 class Refused(InputError):
-    """The server understood and said no: its sentence, the HTTP status and the whole problem."""
+    """The server understood and said no: its sentence, the HTTP status and the whole problem.
+
+    What to do: its sentence is the server's, which says what is wanted; `status` is the HTTP
+    status.
+
+    >>> issubclass(Refused, recoup.InputError)
+    True
+    """
 
     def __init__(self, status: int, problem: Settings) -> None:
         """`problem` is the answer's body, as RFC 9457 has it."""

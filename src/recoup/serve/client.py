@@ -1,4 +1,7 @@
-"""`recoup.connect`: a study that somebody serves (`recoup serve`), with the verbs of `Study`."""
+"""`recoup.connect`: a study that somebody serves (`recoup serve`), with the verbs of `Study`.
+
+Longer than others: each of its methods has its example.
+"""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +37,7 @@ def connect(
     certificate: str | None = None,
     on_wait: OnWait | None = None,
 ) -> "RemoteStudy":
-    """A study that `recoup serve` offers at `url`, the address that it prints.
+    """A study that `recoup serve` offers at `url`, the address that it prints: a `RemoteStudy`.
 
     The token is `token`, or stands in the address behind `#token=`, or in the environment variable
     RECOUP_TOKEN. Where several studies are served, `study` says which, or the address does:
@@ -42,6 +45,13 @@ def connect(
     seconds, with the same key, so that it counts once; one attempt waits for `timeout` seconds.
     `certificate` is a PEM file to trust, where the server has a certificate of its own. `on_wait`
     is called before each wait for a server that does not answer, with why and how many seconds.
+
+    Raises `InputError` for an address or token that is refused, ConnectionError where nobody
+    answers.
+
+    >>> with recoup.connect(address) as robot:
+    ...     print(robot.direction)
+    maximize
     """
     found = _Address.of(url)
     caller = Caller(
@@ -116,6 +126,11 @@ class RemoteStudy:
     Every call is made again until it is answered, as `connect(patience=...)` says, and counts once.
     What the server refuses is an `InputError` with the server's sentence; no answer at all is a
     `ConnectionError`.
+
+    >>> study
+    RemoteStudy(robot at http://127.0.0.1:...)
+
+    Longer than others: each of its methods has its example.
     """
 
     def __init__(self, caller: Caller, base: str, name: str) -> None:
@@ -145,7 +160,10 @@ class RemoteStudy:
         return iter(self.trials())
 
     def close(self) -> None:
-        """Closes the connection; the study stays as it is."""
+        """Closes the connection; the study stays as it is.
+
+        >>> study.close()
+        """
         self.caller.close()
 
     # -- ask and tell --
@@ -161,7 +179,13 @@ class RemoteStudy:
         """`n` trials (1 unless said), lent for `lease` seconds (an hour; None: without end).
 
         `at="mean"` is the mean policy, a mapping parameters of your own. `worker` is who asks, for
-        people to read.
+        people to read. It gives a list of `RemoteTrial`.
+
+        Raises `Refused` where the server says no: a study that is paused, say.
+
+        >>> [trial] = study.ask(worker="left arm")
+        >>> trial.kind, trial.status, trial.worker
+        ('drawn', 'pending', 'left arm')
         """
         body = {"lease": lease, "worker": worker, "at": at if at is None else self._at(at)}
         if n is not None:
@@ -178,9 +202,17 @@ class RemoteStudy:
         also: Given = None,
         context: Given = None,
     ) -> Receipt:
-        """What came of a trial: a return, several of its episodes, or why it failed.
+        """What came of a trial: a return, several of its episodes, or why it failed; a `Receipt`.
 
-        With a list of ids and one of returns, all of them or, if one is refused, none.
+        `id` is the trial's number and `value` its return, or `values` and `failed` in its place;
+        `also` and `context` are numbers told beside it, as `Study.tell` takes them. With a list of
+        ids and one of returns, all of them or, if one is refused, none.
+
+        Raises `Refused` where the server says no, with its sentence.
+
+        >>> [trial] = study.ask()
+        >>> study.tell(trial.id, 9.7).later
+        False
         """
         if isinstance(id, (list, tuple, np.ndarray)):
             return self._tell_all(list(id), value, also, context)
@@ -202,20 +234,52 @@ class RemoteStudy:
         return Receipt(None, found["until_move"], found.get("slip"), bool(found.get("later")))
 
     def enqueue(self, theta: Given, note: str | None = None) -> None:
-        """Puts parameters of your own, by name or in order, in line for the next `ask`."""
+        """Puts parameters of your own in line for the next `ask`.
+
+        `theta` is by name or in order, `note` says why, for people.
+
+        Raises `Refused` where a parameter is missing, unknown or outside of its bounds.
+
+        >>> study.enqueue({"gain": 20, "offset": 0.9})
+        >>> study.ask()[0].kind
+        'own'
+        """
         self._post("enqueue", {"params": self._by_name("theta", theta), "note": note})
 
     def cancel(self, id: int, why: str | None = None) -> Answer:
-        """Says that a trial will not be rolled out."""
+        """Says that a trial will not be rolled out; `id` is its number, and `why` is kept.
+
+        Raises `Refused` where there is no such trial, or it has a result.
+
+        >>> [trial] = study.ask()
+        >>> print(study.cancel(trial.id, why="the arm is away"))
+        Trial ... is cancelled: ...
+        """
         return Answer(self._post(f"trials/{_number_of(id)}/cancel", {"why": why}) or {})
 
     def renew(self, id: int, seconds: float = LEASE, *, worker: str | None = None) -> None:
-        """Keeps a trial for so many seconds from now, if it is still that `worker`'s."""
+        """Keeps a trial for so many `seconds` from now, if it is still that `worker`'s.
+
+        `id` is its number.
+
+        Raises `Refused` where another has it by now.
+
+        >>> [trial] = study.ask(worker="left arm")
+        >>> study.renew(trial.id, 600, worker="left arm")
+        """
         body = {"seconds": seconds, **_given(worker=worker)}
         self._post(f"trials/{_number_of(id)}/lease", body)
 
     def give_back(self, id: int, *, worker: str | None = None) -> None:
-        """Ends the lease of a trial: it is handed out again by the next `ask`."""
+        """Ends the lease of a trial: it is handed out again by the next `ask`.
+
+        `id` is its number, `worker` who has it.
+
+        Raises `Refused` where another has it by now.
+
+        >>> [trial] = study.ask(worker="left arm")
+        >>> study.give_back(trial.id, worker="left arm")
+        """
         self.renew(id, GIVEN_BACK, worker=worker)
 
     def amend(
@@ -228,36 +292,67 @@ class RemoteStudy:
         dry_run: bool = False,
         **result: Given,
     ) -> Answer:
-        """Puts a result right; `changes` says what changed, or with `dry_run` what would.
+        """Puts a result right; `changes` of the answer says what changed.
 
-        `result` is `values`, `failed`, `also` or `context`, as `tell` takes them.
+        With `dry_run` it says what would change, and nothing does. `id` is the trial's number,
+        `value` its return as it should have been, or `result` is `values`, `failed`, `also` or
+        `context`, as `tell` takes them. `drop` says why it is worth nothing, `why` why it is
+        amended.
+
+        Raises `Refused` where the trial has no result, or what is given cannot be one.
+
+        >>> answer = study.amend(3, 7.5, why="typed 75", dry_run=True)
         """
         body = _given(drop=drop, why=why)
         body |= _result(value, **result) | {"dry_run": dry_run}
         return Answer(self._post(f"trials/{_number_of(id)}/amend", body))
 
     def note(self, text: str, trial: int | None = None) -> None:
-        """Writes down something about the study, or about one of its trials."""
+        """Writes down something about the study, or about one of its trials.
+
+        `text` is what to write, `trial` the number of a trial, if it is about one.
+
+        Raises `Refused` for an empty text, and for a trial that is not there.
+
+        >>> study.note("new gripper")
+        """
         self._post("note", {"text": text, "trial": trial})
 
     def pause(self) -> None:
-        """Nobody is given trials until `resume`: `ask` says since when."""
+        """Nobody is given trials until `resume`: `ask` says since when.
+
+        >>> study.pause()
+        >>> study.resume()
+        """
         self._post("pause", {})
 
     def resume(self) -> None:
-        """Trials are given again."""
+        """Trials are given again.
+
+        >>> study.pause()
+        >>> study.resume()
+        """
         self._post("resume", {})
 
     # -- what is known --
 
     def facts(self) -> Plain:
-        """The study in short: parameters, counts, results until the next move, mean and spread."""
+        """The study in short: parameters, counts, results until the next move, mean and spread.
+
+        >>> study.facts()["direction"]
+        'maximize'
+        """
         found: Plain = self.caller.get(self._root)
         return found
 
     @property
     def title(self) -> str | None:
-        """What the study is called; another may be given at any time."""
+        """What the study is called; another may be given at any time.
+
+        >>> study.title = "Pushing boxes"
+        >>> study.title
+        'Pushing boxes'
+        """
         return self.facts()["title"]
 
     @title.setter
@@ -266,26 +361,46 @@ class RemoteStudy:
 
     @property
     def batch(self) -> int:
-        """How many results the next move waits for."""
+        """How many results the next move waits for.
+
+        >>> study.batch
+        12
+        """
         return int(self.facts()["batch"])
 
     def until_move(self) -> int:
-        """How many results are missing until the distribution moves again."""
+        """How many results are missing until the distribution moves again.
+
+        >>> study.until_move() <= 12
+        True
+        """
         return int(self.facts()["until_move"])
 
     def counts(self) -> dict[str, int]:
-        """How many trials are pending, ok and failed."""
+        """How many trials are pending, ok and failed.
+
+        >>> list(study.counts())
+        ['pending', 'ok', 'failed']
+        """
         found = self.facts()["counts"]
         return {key: found[key] for key in ("pending", "ok", "failed")}
 
     @property
     def mean_policy(self) -> Plain | np.ndarray:
-        """The parameters to deploy, by name; an array `[D]` where they have none."""
+        """The parameters to deploy, by name; an array `[D]` where they have none.
+
+        >>> list(study.mean_policy)
+        ['gain', 'offset']
+        """
         found: Plain = self.facts()["mean"]
         return found if self.names else np.array(list(found.values()), float)
 
     def trials(self) -> list[RemoteTrial]:
-        """All trials by number, with what came of them."""
+        """All trials by number, with what came of them.
+
+        >>> study.trials()[0].status
+        'ok'
+        """
         found: list[RemoteTrial] = []
         after: int | None = 0
         while after is not None:
@@ -295,29 +410,73 @@ class RemoteStudy:
         return found
 
     def waiting(self) -> list[Answer]:
-        """The trials that wait for a result: since when, who has them, how long leases run."""
+        """The trials that wait for a result: since when, who has them, how long leases run.
+
+        >>> asked = study.ask(worker="left arm")
+        >>> study.waiting()[-1].worker
+        'left arm'
+        """
         return [Answer(row) for row in self.caller.get(f"{self._root}/waiting")["trials"]]
 
     def snapshot(self) -> Plain:
-        """Everything one may say about the study, as `Study.snapshot().plain()`."""
+        """Everything one may say about the study, as `Study.snapshot().plain()`.
+
+        >>> study.snapshot()["method"]
+        'recoup'
+        """
         found: Plain = self.caller.get(f"{self._root}/snapshot")
         return found
 
     def evaluate(self, mean: Given = None, std: Given = None) -> Answer:
-        """The expected return of a candidate distribution (the newest unless given), no rollout."""
+        """The expected return of a candidate distribution, at no rollout.
+
+        `mean` and `std`, by name, in order or one number for all, are the candidate: the newest
+        distribution unless given.
+
+        Equation: `shelton2001 normalised importance weights`.
+
+        Raises `Refused` where the candidate is no distribution of the study.
+
+        >>> print(study.evaluate(mean={"gain": 30, "offset": 1}, std=0.3).words[:19])
+        15 results, by a mo
+        """
         body = {"mean": self._by_name("mean", mean), "std": self._by_name("std", std)}
         return Answer(self._post("evaluate", body))
 
     def predict(self, params: Given) -> Answer:
-        """The expected return of parameters that need not have been tried, no rollout."""
+        """The expected return of parameters that need not have been tried, at no rollout.
+
+        `params` are by name or in order.
+
+        Raises `Refused` for an unknown name.
+
+        >>> print(study.predict({"offset": 1}))
+        The expected return is ...
+        """
         return Answer(self._post("predict", {"params": self._by_name("params", params)}))
 
     def recommend(self, *, worth: float | None = None, budget: int | None = None) -> Answer:
-        """The parameters to deploy, what they are worth, and whether to go on; no rollout."""
+        """The parameters to deploy, what they are worth, and whether to go on; no rollout.
+
+        `worth` and `budget` are as `Study.recommend` takes them.
+
+        Raises `Refused` before the first results.
+
+        >>> print(study.recommend())
+        The mean policy is the one to deploy. ...
+        """
         return Answer(self._post("recommend", {"worth": worth, "budget": budget}))
 
     def changes(self, since: object, wait: float = 30.0) -> Plain:
-        """Waits until the study is another than in version `since`, at most `wait` seconds."""
+        """Waits until the study is another than in version `since`, at most `wait` seconds.
+
+        It gives the version that it has then, and what is new since.
+
+        Raises `Refused` unless `since` is a whole number.
+
+        >>> "version" in study.changes(since=0, wait=1)
+        True
+        """
         found: Plain = self.caller.get(f"{self._root}/changes", since=since, wait=wait)
         return found
 

@@ -10,32 +10,43 @@ from recoup.core.types import Given, Plain
 
 @dataclass(frozen=True)
 class RemoteTrial:
-    """A trial of a served study: what to roll out, and, once that is told, what came of it."""
+    """A trial of a served study: what to roll out, and, once that is told, what came of it.
 
-    id: int
-    seed: int
+    `RemoteStudy.ask` gives it.
+
+    >>> [trial] = study.ask()
+    >>> list(trial.params)
+    ['gain', 'offset']
+    """
+
+    id: int  # its number
+    seed: int  # of the episode's randomness
     params: Plain  # by name, in the user's units; empty where the study has no names
     values: list[float | str]  # the same in order
-    kind: str = "drawn"
+    kind: str = "drawn"  # or mirror, repeat, mean, own
     status: str = "pending"  # ok, failed or cancelled later
     value: float | None = None  # its return, or its cost
     stderr: float | None = None  # of several episodes
-    episodes: int | None = None
+    episodes: int | None = None  # of which the return is the mean
     failed: str | None = None  # why
-    note: str | None = None
+    note: str | None = None  # what was written down
     also: Plain = field(default_factory=dict)  # numbers told beside the return
-    context: Plain = field(default_factory=dict)
+    context: Plain = field(default_factory=dict)  # numbers that were known before it
     proposal: int | None = None  # the distribution that drew it
     worker: str | None = None  # who has it
-    asked_at: object = None
-    told_at: object = None
-    lease_until: object = None
+    asked_at: object = None  # when, as ISO 8601
+    told_at: object = None  # likewise
+    lease_until: object = None  # likewise
     std: np.ndarray | None = None  # of actions, where the method explores in them
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict)  # parameters that are words
 
     @property
     def theta(self) -> np.ndarray:
-        """The parameters as an array `[P]`; of a choice its place, from 0."""
+        """The parameters as an array `[P]`; of a choice its place, from 0.
+
+        >>> study.ask()[0].theta.shape
+        (2,)
+        """
         both = zip(self.params or range(len(self.values)), self.values, strict=True)
         numbers = [
             list(self.choices[name]).index(str(x)) if name in self.choices else x
@@ -46,7 +57,15 @@ class RemoteTrial:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What the server says of a result that it has kept."""
+    """What the server says of a result that it has kept.
+
+    `RemoteStudy.tell` gives it.
+
+    >>> [trial] = study.ask()
+    >>> receipt = study.tell(trial.id, 9.7)
+    >>> receipt.trial.value, receipt.slip
+    (9.7, None)
+    """
 
     trial: RemoteTrial | None  # None: several were told
     until_move: int  # results until the distribution moves
@@ -55,7 +74,12 @@ class Receipt:
 
 
 class Answer(Plain):
-    """What the server found, by key or as attributes; None is what is not known."""
+    """What the server found, by key or as attributes; None is what is not known.
+
+    >>> answer = study.predict({"offset": 1})
+    >>> answer.results == answer["results"]
+    True
+    """
 
     def __getattr__(self, name: str) -> Given:
         try:

@@ -20,11 +20,23 @@ DAMAGE = ("malformed", "disk image", "no such", "disk I/O", "decode")  # in what
 
 
 class Conflict(InputError):
-    """Two rows claim the same place."""
+    """Two rows of a study file claim the same place: it was put together by hand, or is damaged.
+
+    What to do: `recoup study check FILE --recover NEW` saves what can be read.
+
+    >>> issubclass(Conflict, recoup.InputError)
+    True
+    """
 
 
 class NoRoom(InputError):
-    """There is no room for what was to be written: nothing of it was."""
+    """There is no room for what was to be written: nothing of it was.
+
+    What to do: free some space and tell the result again; the study is as it was before.
+
+    >>> issubclass(NoRoom, recoup.InputError)
+    True
+    """
 
     def __init__(
         self, what: str, then: str = "nothing was changed; free some space and try again."
@@ -35,15 +47,42 @@ class NoRoom(InputError):
 
 
 class Damaged(InputError):
-    """The file is not as it was written, is another program's, or is not there any more."""
+    """The file is not as it was written, is another program's, or is not there any more.
+
+    What to do: `recoup study check FILE --recover NEW` saves what can be read.
+
+    >>> from pathlib import Path
+    >>> size = Path("broken.db").write_text("no study")
+    >>> recoup.Study.open("broken.db")
+    Traceback (most recent call last):
+    ...
+    recoup.store.errors.Damaged: broken.db ...
+    """
 
 
 class Locked(InputError):
-    """Another process is writing to the file, for longer than one waits."""
+    """Another process is writing to the file, for longer than one waits.
+
+    What to do: try again; if it stays so, find the process that has the file open.
+
+    >>> issubclass(Locked, recoup.InputError)
+    True
+    """
 
 
 class ToldBefore(InputError):
-    """Another result was told of a trial before, which stays."""
+    """Another result was told of a trial before, which stays.
+
+    What to do: nothing, if the first result is right; `Study.amend` puts it right if not.
+
+    >>> study = recoup.Study.open("told.db", dim=1)
+    >>> [trial] = study.ask()
+    >>> later = study.tell(trial.id, 1.0)
+    >>> study.tell(trial.id, 2.0)
+    Traceback (most recent call last):
+    ...
+    recoup.store.errors.ToldBefore: trial 1 was told 1.0 before, and now 2.0: it stays as it was ...
+    """
 
     def __init__(self, sentence: str, number: int, before: Told, told: Told) -> None:
         """With both results."""
@@ -52,7 +91,17 @@ class ToldBefore(InputError):
 
 
 class Exists(InputError):
-    """There is a file where a new one was to be made."""
+    """There is a file where a new one was to be made.
+
+    What to do: give another name, or open the study that is there.
+
+    >>> from pathlib import Path
+    >>> study = recoup.Study.open("first.db", dim=1)
+    >>> recoup.Study.create(Path("first.db"), study.settings)
+    Traceback (most recent call last):
+    ...
+    recoup.store.errors.Exists: ...
+    """
 
 
 @contextmanager

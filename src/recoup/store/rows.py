@@ -80,13 +80,19 @@ class Request(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What came of a trial. Compare two with `same`: arrays have no plain equality."""
+    """What came of a trial. Compare two with `same`: arrays have no plain equality.
 
-    status: str
-    value: float | None = None
+    `Study.result` gives it, for `Study.tell_all`.
+
+    >>> study.result(failed="the gripper slipped").status
+    'failed'
+    """
+
+    status: str  # ok or failed
+    value: float | None = None  # the return
     stderr: float | None = None  # over the episodes of one theta
-    episodes: int | None = None
-    note: str | None = None
+    episodes: int | None = None  # of which it is the mean
+    note: str | None = None  # why it failed
     trajectory: np.ndarray | None = None  # rows [t, F + A + 1], in action space
     also: dict[str, float] | None = None  # numbers beside the return, by name; None: none
 

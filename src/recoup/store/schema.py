@@ -28,61 +28,86 @@ NEWEST = KEYED  # that this recoup reads
 
 TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` after
     "counters": (  # one row, the only one that changes; first in the file
-        "trials INTEGER",
-        "ok INTEGER",
-        "failed INTEGER",
-        "counted INTEGER",
-        "fresh INTEGER",
-        "last INTEGER",
+        "trials INTEGER",  # how many there are
+        "ok INTEGER",  # results with a return
+        "failed INTEGER",  # results without one
+        "counted INTEGER",  # the last place that a result was given
+        "fresh INTEGER",  # results that no move was made of yet
+        "last INTEGER",  # the number of the newest move
     ),
-    "settings": ("key TEXT", "value TEXT"),
-    "proposals": ("origin TEXT", "family TEXT", "numbers BLOB"),
-    "moves": (
+    "settings": (  # what the study was made with
+        "key TEXT",  # the name of a setting
+        "value TEXT",  # as JSON
+    ),
+    "proposals": (  # distributions that drew samples, each once
+        "origin TEXT",  # what made it: start, move, or where it was imported from
+        "family TEXT",  # the kind of distribution
+        "numbers BLOB",  # of its rho, one array after the other
+    ),
+    "moves": (  # of the distribution, the start among them as 0
         "proposal INTEGER",  # that the move made
         "counted INTEGER",  # the last result that it was made of
         "memory BLOB",  # of the update rule, NULL while it has not begun
         "info TEXT",  # what it was made of
-        "made REAL",
+        "made REAL",  # when
     ),
-    "asked": (
-        "kind TEXT",
+    "asked": (  # trials, by number
+        "kind TEXT",  # drawn, mirror, repeat, mean, own or imported
         "proposal INTEGER",  # that drew it, if one did
-        "theta BLOB",
-        "seed INTEGER",
-        "asked_at REAL",
+        "theta BLOB",  # latent
+        "seed INTEGER",  # of the episode's randomness
+        "asked_at REAL",  # when
     ),
-    "told": (
-        "status TEXT",
+    "told": (  # results, by trial
+        "status TEXT",  # ok or failed
         "counted INTEGER",  # its place among the results that moves are made of
-        "return REAL",
-        "stderr REAL",
-        "episodes INTEGER",
-        "note TEXT",
-        "told_at REAL",
+        "return REAL",  # or the cost
+        "stderr REAL",  # of several episodes
+        "episodes INTEGER",  # of which the return is the mean
+        "note TEXT",  # why it failed
+        "told_at REAL",  # when
     ),
-    "trajectories": ("steps INTEGER", "content BLOB"),
-    "queue": ("theta BLOB", "note TEXT"),
-    "events": ("kind TEXT", "content TEXT", "at REAL"),
-    "own": ("content BLOB",),  # by move: densities of its new results under what drew them
-    "mixture": ("content BLOB",),  # of the newest move alone: of all results, under all proposals
+    "trajectories": (  # by trial, for methods that explore in action space
+        "steps INTEGER",  # how many happened
+        "content BLOB",  # rows of features, actions and reward
+    ),
+    "queue": (  # trials of one's own choice that wait for `ask`
+        "theta BLOB",  # latent
+        "note TEXT",  # why, for people
+    ),
+    "events": (  # what else happened: amended, cancelled, noted and so on
+        "kind TEXT",  # which of them
+        "content TEXT",  # as JSON
+        "at REAL",  # when
+    ),
+    "own": (  # by move: densities of its new results under what drew them
+        "content BLOB",  # their logarithms
+    ),
+    "mixture": (  # of the newest move alone: of all results, under all proposals
+        "content BLOB",  # logarithms of their densities
+    ),
     "tests": (  # by move: what fresh episodes said, in a training run
-        "mean REAL",
-        "stderr REAL",
-        "episodes INTEGER",
-        "wall_s REAL",
+        "mean REAL",  # of the returns
+        "stderr REAL",  # of the mean
+        "episodes INTEGER",  # how many
+        "wall_s REAL",  # seconds since the run began
     ),
     "leases": (  # by trial: until when it is lent to whoever asked for it
         "until REAL",  # NULL: it is not handed out again
         "times INTEGER",  # how often it was handed out
     ),
-    "also": ("content TEXT",),  # by trial: numbers told beside its return, by name
-    "requests": (  # by a number of its key: what was asked for, so that it is not given twice
-        "key TEXT",
-        "body TEXT",
-        "trials TEXT",  # that it was given
-        "at REAL",
+    "also": (  # by trial: numbers told beside its return, or known before it
+        "content TEXT",  # as JSON, by name
     ),
-    "workers": ("name TEXT",),  # by trial: to whom it was handed out last
+    "requests": (  # by a number of its key: what was asked for, so that it is not given twice
+        "key TEXT",  # that the client chose
+        "body TEXT",  # of the request
+        "trials TEXT",  # that it was given
+        "at REAL",  # when
+    ),
+    "workers": (  # by trial: to whom it was handed out last
+        "name TEXT",  # as it called itself
+    ),
 }
 # Made when they are first needed, by their formats: a file without them is whole.
 LATER = {"leases": EXTENDED, "also": BESIDE, "requests": KEYED, "workers": KEYED}

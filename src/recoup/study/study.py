@@ -73,12 +73,22 @@ if TYPE_CHECKING:
 
 
 class Study:
-    """A search that lives in a file. A trial is on disk before `ask` returns it, a result before
-    it counts; the distribution moves after every `batch` results, whichever proposal drew
-    them.
+    """A search that lives in a file: it is asked for trials, and told what came of them.
+
+    A trial is on disk before `ask` returns it, a result before it counts; the distribution moves
+    after every `batch` results, whichever proposal drew them. `recoup.Study.open` makes a study,
+    and opens one.
 
     With named parameters, thetas are in the user's units; `mean` and `std` are the latent ones,
-    those of the Gaussian that is searched.
+    those of the Gaussian that is searched. A study may be used in a `with` block, which closes it;
+    it may be gone through, trial by trial; `len(study)` is how many trials there are.
+
+    >>> study = recoup.Study.open("mine.db", dim=2, seed=0)
+    >>> [trial] = study.ask()
+    >>> study.tell(trial.id, -float(trial.theta @ trial.theta))
+    []
+    >>> study
+    Study('mine.db', recoup, 2 parameters, 1 result, 0 moves)
 
     Longer than others: its methods are doors, each with its words; what they do stands beside.
     """
@@ -115,13 +125,18 @@ class Study:
 
         An existing study goes on with the settings it was made with; others given here must agree.
         A move that was due when its last process was killed is made now.
+
+        `dim` is the number of parameters D. `params` names them instead, with bounds and scales if
+        they have any: `{"stiffness": (10, 200, "log"), "offset": None}`, or each as a mapping,
+        which may give a unit: `{"low": 10, "high": 200, "scale": "log", "unit": "N/m"}`. The search
+        starts from `mean` and `std`, each a number or `[D]`: `mean` in the units of named
+        parameters, `std` latent. `method` is a name of `recoup.METHODS`, a `recoup.Method` or a
+        mover of yours; a `batch` of results makes a move: unless said, as many as the method is
+        made for with so many parameters, which may grow (`study.batch` is that of the next move).
+        All randomness follows from `seed`.
+
         Results are returns, larger is better; with `direction="minimize"` costs, smaller is better.
-        `params` names the parameters, with bounds and scales if they have any: `{"stiffness": (10,
-        200, "log"), "offset": None}`, or each as a mapping, which may give a unit: `{"low": 10,
-        "high": 200, "scale": "log", "unit": "N/m"}`; `mean` is then in those units, `std` latent.
-        `title` and `return_unit` are for people to read, as units are. A `batch` of
-        results makes a move: unless said, as many as the method is made for with so many
-        parameters, which may grow (`study.batch` is that of the next move). `limits` are on numbers
+        `title` and `return_unit` are for people to read, as units are. `limits` are on numbers
         that are told beside a return, `["force<50", "clearance>=0.1"]` or `{"force": "<50"}`: each
         is kept where a rollout lies within it with the probability `within` (0.95 unless said).
         `settings` are the method's: `failure=-20` says what failing is worth, `window=5` forgets,
@@ -132,6 +147,17 @@ class Study:
         With `read_only` an existing study is read, also while others write to it: nothing is
         written, no move is made, and what would write is refused. Any number of threads may use a
         study at once.
+
+        Raises `InputError` where a setting cannot be used or differs from the study's own, where
+        the file is damaged, and where there is none and neither `dim` nor `params` is given.
+
+        >>> again = recoup.Study.open("robot.db")  # the settings are in the file
+        >>> again
+        Study('robot.db', recoup, 2 parameters, 36 results, 3 moves)
+        >>> recoup.Study.open("robot.db", batch=5)
+        Traceback (most recent call last):
+        ...
+        recoup.checks.InputError: ...
         """
         path = check_path("the study's file", path)
         named = {"dim": dim, "method": method, "mean": mean, "std": std, "batch": batch}
@@ -174,7 +200,17 @@ class Study:
         parts: Settings | None = None,
         title: str | None = None,
     ) -> "Study":
-        """A new study of resolved settings; without a path it lives as long as the process."""
+        """A new study of resolved settings; without a path it lives as long as the process.
+
+        `path` is a Path or None, `settings` are what `study.settings` of another study holds,
+        `parts` those of its method that only Python can give, `title` is for people. `open` is what
+        one calls.
+
+        Raises `InputError` where there is a file at `path`, which stays as it is.
+
+        >>> recoup.Study.create(None, study.settings)
+        Study(':memory:', recoup, 2 parameters, 0 results, 0 moves)
+        """
         start = first_proposal(settings, parts)
         if path is None:
             return cls(Store.in_memory(settings, start), parts)
@@ -188,7 +224,12 @@ class Study:
         self.close()
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file; nothing is lost without it, for everything told is on disk.
+
+        >>> study.close()
+        >>> study
+        Study('robot.db', recoup, 2 parameters, closed)
+        """
         self.store.close()
 
     def __repr__(self) -> str:
@@ -211,7 +252,7 @@ class Study:
     def ask(
         self, n: int | None = None, *, at: str | None = None, lease: float | None = None
     ) -> list[Trial]:
-        """`n` trials (1 unless said), on disk before they are returned.
+        """`n` trials (1 unless said), on disk before they are returned: a list of `Trial`.
 
         First what `enqueue` has put in line, then draws from the newest distribution; under
         mirrored sampling whole pairs, 2 unless said, and one more than `n` where a pair would be
@@ -220,6 +261,15 @@ class Study:
 
         What has no result `lease` seconds later is handed out again by the next `ask` (but one at
         the mean) before anything else, the oldest first: the same trials, with that call's lease.
+
+        Raises `InputError` unless `n` is a whole number of at least 1, `at` "mean" and `lease`
+        positive.
+
+        >>> [trial.id for trial in study.ask(3)]
+        [37, 38, 39]
+        >>> [trial] = study.ask(at="mean")
+        >>> trial.kind
+        'mean'
         """
         pairs = self.method.mirrored and at is None
         n = check_count("n", (2 if pairs else 1) if n is None else n, most=AT_ONCE)
@@ -232,8 +282,16 @@ class Study:
     def enqueue(self, theta: Given, note: str | None = None) -> None:
         """Puts a theta of one's own choice, in the user's units, in line for the next `ask`.
 
-        No move is made of its result, and no weight is given to it, since no distribution drew it;
+        `theta` is `[P]` in order, or all parameters by name; `note` says why, for people. No move
+        is made of its result, and no weight is given to it, since no distribution drew it;
         `recommend`, `predict` and `best` look at it as at any other.
+
+        Raises `InputError` where a parameter is missing, unknown or outside of its bounds.
+
+        >>> study.enqueue({"gain": 20, "offset": 0.9}, note="as it was delivered")
+        >>> [trial] = study.ask()
+        >>> trial.kind, trial.params["offset"]
+        ('own', 0.9)
         """
         latent = self.opened.latent_theta(theta)
         note = None if note is None else check_text("note", note)
@@ -253,15 +311,30 @@ class Study:
     ) -> list[ToldLater]:
         """What came of a trial: a return, several of its episodes, or why it failed.
 
+        `id` is the trial's number and `value` its return; in place of that `values`, the returns of
+        several episodes, or `failed`, why there is none. With lists of ids and returns, all of them
+        are told or, if one is refused, none. A method that explores in action space is told a
+        `trajectory`, a `recoup.Trajectory` of one episode.
+
         `also={"force": 41}` are numbers beside it, one each for the whole trial: those that have a
         limit, and any others, which are kept; None for one that is not known.
         `context={"payload": 2.5}`, or a list of numbers, is what was known before it began and does
         not depend on what was tried: moves take off of the returns what it explains.
 
-        On disk when this returns. The same told again is accepted, something else is refused. With
-        lists of ids and returns, all of them or, if one is refused, none. A method that explores in
-        action space is told a `trajectory`, a `recoup.Trajectory` of one episode. Of a trial that
-        was handed out again the first result counts; another is kept, and returned here.
+        On disk when this returns. Of a trial that was handed out again the first result counts;
+        another is kept, and returned here as a `ToldLater`: a list, mostly empty.
+
+        Raises `InputError` for a return that is not finite, an unknown trial, and another result
+        than the one that was told before (the same told again is accepted); nothing is changed
+        then.
+
+        >>> first, second, third = study.ask(3)
+        >>> study.tell(first.id, 9.7)
+        []
+        >>> study.tell(second.id, values=[9.1, 9.6, 8.8])
+        []
+        >>> study.tell(third.id, failed="the gripper slipped")
+        []
         """
         if isinstance(id, (int, np.integer)) and not isinstance(id, bool):
             how = {"values": values, "failed": failed, "trajectory": trajectory, "also": also}
@@ -280,15 +353,28 @@ class Study:
         return self.tell_all(list(zip(id, results, strict=True)))
 
     def settle(self, writing: Callable[[Job], bool] = at_once) -> None:
-        """Makes the moves that results allow which were told without them (`trials.leases.tell`).
+        """Makes the moves that results allow which were told without them, as `ask` does by itself.
 
         `writing` does what writes a move: by another thread, where one alone writes to the file.
+
+        Raises `InputError` where the study was opened with `read_only`.
+
+        >>> study.settle()
         """
         self._mover.writing = writing
         self._mover.settle()
 
     def result(self, value: Given = None, **how: Given) -> Told:
-        """A result, checked, as `tell_all` takes it."""
+        """A result, checked, as `tell_all` takes it.
+
+        `value` and `how` are what `tell` takes: `values`, `failed`, `trajectory`, `also`,
+        `context`.
+
+        Raises `InputError` where they cannot be a result.
+
+        >>> study.result(9.7, also={"force": 41}).also
+        {'force': 41.0}
+        """
         study = self.opened
         how["also"] = beside(how.get("also"), how.pop("context", None))
         how |= {"layout": study.layout, "discount": study.discount, "noun": study.goal.noun}
@@ -296,11 +382,23 @@ class Study:
 
     @property
     def uses_context(self) -> bool:
-        """Whether moves look at what was known before trials."""
+        """Whether moves look at what was known before trials.
+
+        >>> study.uses_context
+        True
+        """
         return self.method.way.rule and self.method.context
 
     def with_context(self, told: Told, context: Given) -> Told:
-        """A result, checked, with what was known before its trial."""
+        """A result, checked, with what was known before its trial.
+
+        `told` is what `result` gives, `context` numbers by name or in order.
+
+        Raises `InputError` where the context has other names than those told before.
+
+        >>> study.with_context(study.result(9.7), {"payload": 2.5}).value
+        9.7
+        """
         found = told._replace(also={**(told.also or {}), **context_given(context)})
         check_alike(self.store, [found])
         return found
@@ -308,7 +406,14 @@ class Study:
     def tell_all(self, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:
         """Several results in one transaction: all of them, or none.
 
-        Those that are kept and do not count, as their trial was handed out again and told before.
+        `results` are pairs of a trial's number and what `result` gave. It gives, as `tell` does,
+        those that are kept and do not count, as their trial was handed out again and told before.
+
+        Raises `InputError` where one of them is refused, and then none is told.
+
+        >>> trials = study.ask(2)
+        >>> study.tell_all([(trial.id, study.result(9.0)) for trial in trials])
+        []
         """
         numbered = [(trial_number(id, self.store.where), told) for id, told in results]
         with self.store.writing():
@@ -334,14 +439,23 @@ class Study:
     ) -> Amended:
         """Puts a result right that was told wrongly: another return, a failure, or none at all.
 
-        Numbers beside it that are not given with `also`, and those known before it that are not
-        given with `context`, stay as they were; either alone puts only them right. In action space
-        another `trajectory`, or "before", the one that an amendment took away.
+        `id` is the trial's number; `value`, `values`, `failed` and `trajectory` are the result as
+        it should have been, as `tell` takes them. Numbers beside it that are not given with `also`,
+        and those known before it that are not given with `context`, stay as they were; either alone
+        puts only them right. In action space another `trajectory`, or "before", the one that an
+        amendment took away.
 
         `drop` says why it is worth nothing (a loose sensor): it is kept, and counts for nothing.
         What it was, when it was told and `why` it is amended stay in the file. Every move that was
         made of it is made again from the results; what the old ones drew keeps the densities that
         drew it. `dry_run` says what would change, and changes nothing.
+
+        Raises `InputError` where the trial has no result yet, or what is given cannot be one.
+
+        >>> study.amend(3, 7.5, why="typed 75").moves
+        [1, 2, 3]
+        >>> study.amend(4, drop="the sensor was loose", dry_run=True).words
+        'Trial 4: ...'
         """
         number = trial_number(id, self.store.where)
         given = {"value": value, "values": values, "failed": failed, "trajectory": trajectory}
@@ -358,9 +472,16 @@ class Study:
     def cancel(self, id: int, why: str | None = None) -> Cancelled:
         """Says that a trial will not be rolled out: it is not handed out or waited for any more.
 
-        It stays in the file with `why`, and counts for nothing unless it is told all the same: then
-        its result counts. Of a mirrored pair both are cancelled. What failed, or would have been
-        dangerous, is better told as `failed`: of a cancelled trial the search learns nothing.
+        `id` is the trial's number, and stays in the file with `why`. The trial counts for nothing
+        unless it is told all the same: then its result counts. Of a mirrored pair both are
+        cancelled. What failed, or would have been dangerous, is better told as `failed`: of a
+        cancelled trial the search learns nothing.
+
+        Raises `InputError` where there is no such trial, or it has a result.
+
+        >>> [trial] = study.ask()
+        >>> study.cancel(trial.id, why="the arm is away").trials
+        [37]
         """
         why = None if why is None else check_text("why", why)
         number = trial_number(id, self.store.where)
@@ -368,7 +489,16 @@ class Study:
             return cancel(self.store, number, why)
 
     def note(self, text: str, trial: int | None = None) -> None:
-        """Writes down something about the study, or about one of its trials, with the time."""
+        """Writes down something about the study, or about one of its trials, with the time.
+
+        `text` is what to write, `trial` the number of a trial, if it is about one.
+
+        Raises `InputError` for an empty text, and for a trial that is not there.
+
+        >>> study.note("new gripper", trial=3)
+        >>> study.notes()[0].text
+        'new gripper'
+        """
         number = None if trial is None else trial_number(trial, self.store.where)
         with self.store.writing():
             write_note(self.store, text, number)
@@ -377,7 +507,12 @@ class Study:
 
     @property
     def title(self) -> str | None:
-        """What the study is called, if it was given a title; another may be given at any time."""
+        """What the study is called, if it was given a title; another may be given at any time.
+
+        >>> study.title = "Pushing boxes"
+        >>> study.title
+        'Pushing boxes'
+        """
         return title(self.store)
 
     @title.setter
@@ -387,33 +522,64 @@ class Study:
             set_title(self.store, called)
 
     def notes(self) -> list[Note]:
-        """What was written down about the study and its trials, in order."""
+        """What was written down about the study and its trials, in order: a list of `Note`.
+
+        >>> study.note("new gripper")
+        >>> [note.text for note in study.notes()]
+        ['new gripper']
+        """
         return notes(self.store)
 
     def log(self) -> list[Happened]:
-        """What happened when, in order: asked, told, moved, amended, noted and so on."""
+        """What happened when, in order: a list of `Happened`.
+
+        >>> [entry.what for entry in study.log()][:4]
+        ['created', 'asked', 'told', 'moved']
+        """
         return log(self.opened)
 
     def queue(self) -> list[Plain]:
-        """What `enqueue` has put in line: values by name or in order, and the note of each."""
+        """What `enqueue` has put in line: values by name or in order, and the note of each.
+
+        >>> study.enqueue([20, 0.9], note="as it was delivered")
+        >>> [row["note"] for row in study.queue()]
+        ['as it was delivered']
+        """
         return in_line(self.opened)
 
     def pending(self) -> list[Trial]:
-        """The trials that wait for a result."""
+        """The trials that wait for a result, a list of `Trial`.
+
+        >>> asked = study.ask(2)
+        >>> [trial.id for trial in study.pending()]
+        [37, 38]
+        """
         return [self.opened.trial(trial) for trial in self.store.pending()]
 
     def waiting(self) -> list[Waiting]:
-        """Trials without a result, with when each was asked for, and until when it is lent."""
+        """Trials without a result, when each was asked for and until when it is lent: `Waiting`.
+
+        >>> asked = study.ask(lease=3600)
+        >>> [row.trial.id for row in study.waiting()]
+        [37]
+        """
         return waiting(self.opened)
 
     def told_later(self) -> list[ToldLater]:
-        """Results that came after the first of their trial: kept, and part of no move."""
+        """Results that came after the first of their trial: kept, and part of no move.
+
+        >>> study.told_later()
+        []
+        """
         return told_later(self.store)
 
     def counts(self) -> dict[str, int]:
         """How many trials are pending, ok and failed; foreign samples are among the ok.
 
         Cancelled trials are none of them.
+
+        >>> study.counts()
+        {'pending': 0, 'ok': 36, 'failed': 0}
         """
         with self.store.reading():
             trials, ok, failed, *_ = self.store.counters()
@@ -422,32 +588,59 @@ class Study:
 
     @property
     def batch(self) -> int:
-        """How many results the next move waits for."""
+        """How many results the next move waits for.
+
+        >>> study.batch
+        12
+        """
         return self.opened.batch
 
     def until_move(self) -> int:
-        """How many results are missing until the distribution moves again."""
+        """How many results are missing until the distribution moves again.
+
+        >>> study.until_move()
+        12
+        """
         return self.opened.until_move()
 
     def trials(self) -> list[TrialResult]:
-        """All trials by number, with what came of them; `for trial in study` gives the same."""
+        """All trials by number, with what came of them: a list of `TrialResult`.
+
+        `for trial in study` gives the same.
+
+        >>> max(study.trials(), key=lambda trial: trial.value).status
+        'ok'
+        """
         return trials(self.opened)
 
     def dataframe(self, *, full: bool = False) -> "pandas.DataFrame":
         """The trials as a table, where pandas is installed: what a person looks at.
 
         With `full` the table that `export` writes, with the distributions that drew them.
+
+        Raises `InputError` where pandas is not installed.
+
+        >>> len(study.dataframe())
+        36
         """
         return dataframe(self.opened, full=full)
 
     @property
     def mean(self) -> np.ndarray:
-        """Means of the newest distribution `[D]`, latent where parameters are named."""
+        """Means of the newest distribution `[D]`, latent where parameters are named.
+
+        >>> study.mean.shape
+        (2,)
+        """
         return self.opened.mean
 
     @property
     def std(self) -> np.ndarray:
-        """Standard deviations of the newest distribution `[D]`; in action space sigma `[A]`."""
+        """Standard deviations of the newest distribution `[D]`; in action space sigma `[A]`.
+
+        >>> study.std.shape
+        (2,)
+        """
         return self.opened.std
 
     @property
@@ -456,24 +649,42 @@ class Study:
 
         A mapping of the parameters' names, which NumPy takes as an array; an array `[D]` where
         they have none.
+
+        >>> policy = study.mean_policy
+        >>> f"{policy['offset']:.1f}"
+        '0.9'
         """
         return mean_policy(self.opened)
 
     @property
     def frozen(self) -> Plain:
-        """Parameters that are searched no more, with the values that every trial has them at."""
+        """Parameters that are searched no more, with the values that every trial has them at.
+
+        >>> study.frozen
+        {}
+        >>> study.fork("fixed.db", freeze={"gain": 20}).frozen
+        {'gain': 20.0}
+        """
         return {row.name: row.value for row in self.opened.frozen}
 
     def plot(self, path: str | Path | None = None, *, force: bool = False) -> "Figure":
         """A picture: results and estimates, the parameters over time, slices, health of reuse.
 
         Saved to `path` (.png, .pdf or .svg) if one is given, in place of an older picture of ours;
-        with `force` in place of any other file but a study.
+        with `force` in place of any other file but a study. It gives the figure of matplotlib.
+
+        Raises `InputError` for another ending, and where a file is in the way.
+
+        >>> figure = study.plot("robot.png")
         """
         return plot(self.opened, path, force=force)
 
     def history(self) -> list[Plain]:
-        """What every move was made of, in order."""
+        """What every move was made of, in order: numbers by name, as `Info.plain` has them.
+
+        >>> [(move["move"], move["results"]) for move in study.history()]
+        [(1, 12), (2, 24), (3, 36)]
+        """
         return [
             {"move": move.id, "results": move.counted, **move.info}
             for move in self.store.moves()
@@ -481,15 +692,32 @@ class Study:
         ]
 
     def distributions(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-        """Latent means and standard deviations after every move; 0 is the start."""
+        """Latent means and standard deviations after every move; 0 is the start.
+
+        >>> mean, std = study.distributions()[0]
+        >>> mean, std
+        (array([0., 0.]), array([1., 1.]))
+        """
         return {mark.number: self.opened.shown(mark.numbers) for mark in self.opened.marks()}
 
     def snapshot(self) -> Snapshot:
-        """Everything one may say about the study, of one moment; `plain()` of it is for JSON."""
+        """Everything one may say about the study, of one moment, as a `Snapshot`.
+
+        `plain()` of it is for JSON.
+
+        >>> now = study.snapshot()
+        >>> now.moves, now.until_move, now.verdict
+        (3, 12, 'go on')
+        """
         return snapshot(self)
 
     def diagnostics(self) -> Plain:
-        """How the search fares, in numbers and, under `advice`, in words."""
+        """How the search fares, in numbers by name and, under `advice`, in sentences.
+
+        >>> found = study.diagnostics()
+        >>> found["samples"], found["moves"], found["advice"][0][:13]
+        (36, 3, 'The last step')
+        """
         with self.store.reading():
             return diagnostics(self.opened)
 
@@ -498,44 +726,90 @@ class Study:
         """The trial with the highest return (or lowest cost), and that; None before the first.
 
         None that broke a limit, or lies outside of the bounds that a fork has made narrower.
+
+        >>> trial, value = study.best
+        >>> f"{value:.1f}, with an offset of {trial.params['offset']:.1f}"
+        '10.0, with an offset of 1.0'
         """
         found = best(self.opened)
         return None if found is None else (self.opened.trial(found[0]), found[1])
 
     def evaluate(self, mean: Given = None, std: Given = None) -> Evaluation:
-        """The expected return of a candidate distribution (the newest unless given), no rollout.
+        """The expected return of a candidate distribution, at no rollout: an `Evaluation`.
 
-        Self-normalised weights against the mixture of all proposals. Where the results do not
-        cover the candidate the answer is not a number, and `words` says so. With named parameters
-        `mean` is in the user's units and `std` latent.
+        `mean` and `std`, each a number, `[D]` or by name, are the candidate: the newest
+        distribution unless given. With named parameters `mean` is in the user's units and `std`
+        latent. Balance weights against the mixture of all proposals, self-normalised, and where it
+        helps a model of the returns. Where the results do not cover the candidate the answer is not
+        a number, and `words` says so.
+
+        Equation: `shelton2001 normalised importance weights`, of weights by `veach1995 balance
+        heuristic`.
+
+        Raises `InputError` where the candidate is no distribution of the study, and before the
+        first results.
+
+        >>> found = study.evaluate(mean={"gain": 30, "offset": 1}, std=0.3)
+        >>> print(f"{found.mean:.1f}, from {found.low:.1f} to {found.high:.1f}")
+        9.5, from 9.4 to 9.6
         """
         return evaluate(self.opened, self._mover, mean, std)
 
     def weighed(self, mean: Given = None, std: Given = None) -> WeighedMean | None:
-        """What weights alone say of a candidate, at once; `evaluate` says it exactly.
+        """What weights alone say of a candidate, at once, as a `WeighedMean`.
 
-        None where they cannot be computed without JAX or a family of the user's.
+        `evaluate` says it exactly. `mean` and `std` are the candidate, as `evaluate` takes them.
+        None where the weights cannot be computed without JAX or a family of the user's.
+
+        Equation: `kong1992 effective sample size`.
+
+        Raises `InputError` where the candidate is no distribution of the study.
+
+        >>> found = study.weighed()
+        >>> 1 < found.ess < 36
+        True
         """
         return weighed(self.opened, self._mover, mean, std)
 
     def suggest(self) -> Suggestion:
-        """The parameters with the best lower end of their interval, of what results cover."""
+        """The parameters with the best lower end of their interval, of what results cover.
+
+        >>> study.suggest().words
+        'The expected return is ...'
+        """
         return suggestion(self.opened)
 
     def recommend(self, *, worth: float | None = None, budget: int | None = None) -> Recommendation:
-        """The parameters to deploy, what they are worth, and whether to go on; no rollout.
+        """The parameters to deploy, what they are worth, and whether to go on, at no rollout.
 
         `worth` is a difference in return that matters: a batch that should gain less than a tenth
         of it is not worth its trials. `budget` says how many trials are left: how many to search
-        with, and how many to try the mean policy with.
+        with, and how many to try the mean policy with. It gives a `Recommendation`, whose `words`
+        say it all.
+
+        Raises `InputError` unless `worth` is positive and `budget` a whole number, and before the
+        first results.
+
+        >>> found = study.recommend(budget=20)
+        >>> found.verdict
+        'go on'
+        >>> print(f"{found.expected:.0f}")
+        10
         """
         return recommend(self.opened, self._mover, worth, budget)
 
     def predict(self, params: Given) -> Prediction:
-        """The expected return of parameters that need not have been tried; no rollout.
+        """The expected return of parameters that need not have been tried, at no rollout.
 
-        In the user's units, in order or by name; those not named stay at the mean policy. Where
-        nothing near them was tried the answer is not a number, and `words` says so.
+        `params` are in the user's units, `[P]` in order or by name; those not named stay at the
+        mean policy. It gives a `Prediction`. Where nothing near them was tried the answer is not a
+        number, and `words` says so.
+
+        Raises `InputError` for an unknown name, and for methods that explore in action space.
+
+        >>> found = study.predict({"offset": 1})
+        >>> print(f"{found.expected:.1f}")
+        10.0
         """
         return predict(self.opened, params)
 
@@ -551,13 +825,22 @@ class Study:
         rho: Rho = None,
         also: Given = None,
     ) -> Imported:
-        """Adds samples from elsewhere, `[n, P]` in the user's units, and their returns `[n]`.
+        """Adds samples from elsewhere, and what drew them; moves weigh them as their own.
 
+        `theta` is `[n, P]` in the user's units, `returns` are `[n]`; not a number where one failed.
         `mean` and `std` are of what drew them, uncorrelated: a number, `[D]`, or `[n, D]` for one
         each; of a choice they are those of its latent numbers. `rho`, in place of both, are the
         packed numbers `[K]` or `[n, K]` of a distribution of the study's family. Without any a
         Gaussian is fitted to the samples, and marked as such. `also` are numbers beside the
         returns by name, `[n]` each.
+
+        Raises `InputError` where shapes do not fit together, or a sample lies outside of the
+        bounds.
+
+        >>> theta, returns = [[20, 0.5], [30, 0.7]], [8.7, 9.5]
+        >>> found = study.import_samples(theta, returns, mean=[25, 0.6], std=0.5)
+        >>> found.samples, found.proposals
+        (2, 1)
         """
         if rho is not None:
             rho = of_family(self.opened, "`import_samples(rho=...)`", self.opened.family, rho)
@@ -566,21 +849,42 @@ class Study:
         return import_samples(self.opened, samples)
 
     def fork(self, path: str | Path, **changes: Given) -> "Study":
-        """A new study that starts from all results of this one, with their densities.
+        """A new study in `path` that starts from all results of this one, with their densities.
 
         `changes` are its settings where they differ: method, batch, seed, mean, std, or any of the
-        method. It starts where this one has come to, unless they say otherwise.
+        method; other bounds, `freeze` and new parameters too. It starts where this one has come to,
+        unless they say otherwise.
+
+        Raises `InputError` where there is a file at `path`, or a setting cannot be used.
+
+        >>> study.fork("wider.db", batch=20)
+        Study('wider.db', recoup, 2 parameters, 36 results, 0 moves)
         """
         store, parts = fork(self.opened, check_path("the new study's file", path), changes)
         return Study(store, parts)
 
     def replay(self, method: str | None = None, **settings: Given) -> list[Replayed]:
-        """How another method would have moved on the same results, at no rollout."""
+        """How another method would have moved on the same results: a list of `Replayed`.
+
+        No rollout is spent. `method` is a name, that of the study unless said; `settings` are its
+        own.
+
+        Raises `InputError` for an unknown method, or a setting that it has not.
+
+        >>> [move.results for move in study.replay("cem")]
+        [12, 24, 36]
+        """
         return replay(self.opened, method, **settings)
 
     def export(self, path: str | Path, *, force: bool = False) -> int:
         """All trials as a table, CSV or, by the name's ending, Parquet; how many there are.
-        An older table of this study is replaced; with `force` any other file but a study.
+
+        An older table of this study at `path` is replaced; with `force` any other file but a study.
+
+        Raises `InputError` where a file is in the way, or Parquet's package is not installed.
+
+        >>> study.export("robot.csv")
+        36
         """
         return export(self.opened, check_path("the table", path), force=force)
 

@@ -8,11 +8,15 @@ from recoup.core.types import Array
 
 
 class Measured(NamedTuple):
-    """A mean over fresh episodes, with its standard error."""
+    """A mean over fresh episodes, with its standard error.
 
-    mean: float
-    stderr: float
-    episodes: int
+    >>> run.return_search.stderr > 0
+    True
+    """
+
+    mean: float  # of the returns
+    stderr: float  # of the mean
+    episodes: int  # how many
 
 
 def measured(returns: Array) -> Measured:

@@ -34,9 +34,13 @@ class Family(NamedTuple):
     """A search distribution as functions of one sample; rho and samples are pytrees.
 
     `family` makes one from fewer. What a None leaves out is refused where it is needed.
+
+    >>> from recoup.core.families.table import FAMILIES
+    >>> list(FAMILIES)
+    ['diagonal', 'full', 'lowrank', ...]
     """
 
-    name: str
+    name: str  # as files call it
     start: Callable[[Array, Array], Rho]  # means [D], standard deviations [S] -> rho
     draw: Callable[[Array, Rho, int, bool], Samples]  # key, rho, N, mirrored -> samples [N]
     log_ratio: Callable[[Rho, Rho, Samples], Array]  # rho, reference, sample -> scalar
@@ -65,13 +69,17 @@ class Family(NamedTuple):
 
 
 class Moving(NamedTuple):
-    """What a rule asks of a family: the fields of `Family` of these names, none of them None."""
+    """What a rule asks of a family: the fields of `Family` of these names, none of them None.
 
-    whitened: Callable[[Rho, Array], Array]
-    log_spread: Callable[[Rho], Array]
-    stretched: Callable[[Rho, Array, Symmetric, Array], Rho]
-    refitted: Callable[[Rho, Array, Symmetric], Rho]
-    shape: Shape
+    >>> recoup.Family._fields[recoup.Family._fields.index("whitened")]
+    'whitened'
+    """
+
+    whitened: Callable[[Rho, Array], Array]  # rho, theta -> its noise
+    log_spread: Callable[[Rho], Array]  # rho -> [D]
+    stretched: Callable[[Rho, Array, Symmetric, Array], Rho]  # rho, delta, log, least -> rho
+    refitted: Callable[[Rho, Array, Symmetric], Rho]  # rho, delta, covariance -> rho
+    shape: Shape  # of log and covariance
 
 
 def moving(family: object) -> Moving:

@@ -21,11 +21,30 @@ def family(
 ) -> Family:
     """A family of your own, from how it starts and its log-density.
 
-    `start(mean, std)`, both `[D]`, gives rho: a NamedTuple of arrays with `mean` and `std`, and
-    `theta(noise)`, the theta that standard normal noise `[D]` becomes. `log_density(rho, theta)` is
-    that of one sample. Scores come by differentiation; a closed form of anything else can be given
-    by the name it has in `Family`. With all that `Moving` names it is moved by the default method
-    too; its `shape` is then "diagonal" or "full".
+    `name` is what files call it. `start(mean, std)`, both `[D]`, gives rho: a NamedTuple of arrays
+    with `mean` and `std`, and `theta(noise)`, the theta that standard normal noise `[D]` becomes.
+    `log_density(rho, theta)` is that of one sample. Scores come by differentiation; `more` are
+    closed forms of anything else, each by the name it has in `Family`. With all that `Moving` names
+    it is moved by the default method too; its `shape` is then "diagonal" or "full".
+
+    Raises `InputError` for a name of ours, and for what no family has.
+
+    >>> from typing import NamedTuple
+    >>> class Round(NamedTuple):
+    ...     centre: jax.Array
+    ...     log_width: jax.Array
+    ...     mean = property(lambda self: self.centre)
+    ...     std = property(lambda self: jnp.exp(self.log_width) + 0 * self.centre)
+    ...     def theta(self, noise):
+    ...         return self.centre + jnp.exp(self.log_width) * noise
+    >>> def log_density(rho, theta):
+    ...     z = (theta - rho.centre) / jnp.exp(rho.log_width)
+    ...     return jnp.sum(-0.5 * z**2 - rho.log_width)
+    >>> def start(mean, std):
+    ...     return Round(mean, jnp.log(std[:1]))
+    >>> ours = recoup.family("round", start=start, log_density=log_density)
+    >>> recoup.search("pgpe", dim=3, batch=10, family=ours)
+    Search(pgpe, 3 parameters, batch 10, keeps 10 samples)
     """
     if not isinstance(name, str) or not name.strip() or not name.isprintable() or ":" in name:
         raise InputError(f"a family needs a name, which has no colon, got {name!r}.")

@@ -27,8 +27,13 @@ class Trajectory(NamedTuple):
     """One episode as the estimators need it: T (F + A + 1) numbers.
 
     The actions are those the policy drew, before any clipping by the environment. An episode that
-    ended early has `steps` below T; what lies after is ignored, and earns nothing. `tell` takes N
-    of them at once, with a leading axis `[N]`.
+    ended early has `steps` below T; what lies after is ignored, and earns nothing. `Search.tell`
+    takes N of them at once, with a leading axis `[N]`, `Study.tell` one.
+
+    >>> features, actions = jnp.zeros((5, 2)), jnp.zeros((5, 1))
+    >>> episode = recoup.Trajectory(features, actions, rewards=jnp.ones(5), steps=5)
+    >>> episode.features.shape, episode.rewards.shape
+    ((5, 2), (5,))
     """
 
     features: Array  # [T, F] phi(s_t)
@@ -38,9 +43,17 @@ class Trajectory(NamedTuple):
 
 
 class Episodes(NamedTuple):
-    """What `ask` gives: a policy to roll out, and a seed for each episode's randomness."""
+    """What `ask` gives: a policy to roll out, and a seed for each episode's randomness.
 
-    policy: Policy
+    `Search.ask` gives it for methods that explore in action space.
+
+    >>> acting = recoup.search("iw-reinforce-ob", dim=2, batch=4, horizon=5)
+    >>> episodes, _ = acting.ask(key, acting.init(key))
+    >>> episodes.seeds.shape
+    (4,)
+    """
+
+    policy: Policy  # that acts
     seeds: Array  # [N] uint32
 
 

@@ -33,15 +33,22 @@ READ_TRIES = 20
 
 
 class Amended(NamedTuple):
-    """What was put right, and what follows from it."""
+    """What was put right, and what follows from it.
 
-    trial: int
-    was: str
-    now: str
+    `Study.amend` gives it.
+
+    >>> found = study.amend(3, 7.5, why="typed 75", dry_run=True)
+    >>> found.trial, found.now, found.moves
+    (3, '7.5', [1, 2, 3])
+    """
+
+    trial: int  # its number
+    was: str  # the result before
+    now: str  # the result since
     moves: list[int]  # that were made again
     mean_before: np.ndarray  # of the newest distribution, latent where parameters are named
-    mean_after: np.ndarray
-    words: str
+    mean_after: np.ndarray  # likewise
+    words: str  # what that means
 
 
 def result_instead(study: Opened, number: int, drop: str | None, **how: Given) -> Told:

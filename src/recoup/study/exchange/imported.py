@@ -8,16 +8,23 @@ from recoup.study.space.goals import MAXIMIZE, MINIMIZE
 
 
 class Imported(NamedTuple):
-    """What was imported, and what it is worth."""
+    """What was imported, and what it is worth.
+
+    `Study.import_samples` gives it.
+
+    >>> found = study.import_samples([[20, 0.5]], [8.7], mean=[25, 0.6], std=0.5)
+    >>> found.samples, found.failed, found.fitted
+    (1, 0, False)
+    """
 
     samples: int  # those with a return
     failed: int  # those that were rolled out and have none
     skipped: int  # rows of which neither is known, or not what drew them
     again: int  # those that were in the study already
-    proposals: int
+    proposals: int  # distributions that drew them
     fitted: bool  # whether their proposal had to be guessed from the samples
     ess: float  # at the newest distribution
-    words: str
+    words: str  # what that means
     differ: int = 0  # of those that were there: with another result
     amend: tuple[int, ...] = ()  # the trials here that they are of
     drop: tuple[int, ...] = ()  # trials that count here, and were dropped where they come from

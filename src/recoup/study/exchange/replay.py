@@ -22,16 +22,25 @@ Tick = Callable[[int, int], None]  # moves done, moves in all
 
 
 class Replayed(NamedTuple):
-    """One move of another method over the same results."""
+    """One move of another method over the same results.
 
-    move: int
-    results: int
-    mean: np.ndarray
-    std: np.ndarray
-    info: Plain
+    >>> last = study.replay("cem")[-1]
+    >>> last.move, last.results, last.mean.shape
+    (3, 36, (2,))
+    """
+
+    move: int  # its number
+    results: int  # up to which it was made
+    mean: np.ndarray  # [D], latent
+    std: np.ndarray  # [D], latent
+    info: Plain  # numbers by name
 
     def plain(self) -> Plain:
-        """The move as JSON can hold it."""
+        """The move as JSON can hold it.
+
+        >>> list(study.replay("cem")[-1].plain())[:4]
+        ['move', 'results', 'mean', 'std']
+        """
         distribution = {"mean": self.mean.tolist(), "std": self.std.tolist()}
         return {"move": self.move, "results": self.results, **distribution, **self.info}
 

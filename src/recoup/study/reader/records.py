@@ -12,9 +12,10 @@ from numpy.typing import DTypeLike
 
 from recoup.checks import printable
 from recoup.core.types import Plain, Value
+from recoup.notebooks import facts
 from recoup.store.rows import DRAWN, MIRROR
 from recoup.study.space.goals import GOALS, MAXIMIZE
-from recoup.study.text.notebook import SHOWN, digits, facts, in_a_row
+from recoup.study.text.notebook import digits, in_a_row, parameter_rows
 
 AGES = ((0, 1), (1, 3), (3, 10), (10, 30), (30, None))  # batches back, from and before
 
@@ -23,7 +24,14 @@ Choices = tuple[tuple[str, tuple[str, ...]], ...]  # names of parameters, and wh
 
 
 class Named(Plain):
-    """Values of parameters by name, in their order; NumPy takes them as an array `[P]`."""
+    """Values of parameters by name, in their order; NumPy takes them as an array `[P]`.
+
+    >>> list(study.mean_policy)
+    ['gain', 'offset']
+    >>> import numpy as np
+    >>> np.asarray(study.mean_policy).shape
+    (2,)
+    """
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         values = list(self.values())
@@ -49,29 +57,49 @@ def in_order(names: Sequence[str], theta: np.ndarray, choices: Choices) -> list[
 
 
 class Trial(NamedTuple):
-    """One theta to roll out, in the user's units, and a seed for the episode's randomness."""
+    """One theta to roll out, in the user's units, and a seed for the episode's randomness.
 
-    id: int
-    theta: np.ndarray
-    seed: int
+    >>> [trial] = study.ask()
+    >>> trial
+    Trial(37, gain=..., offset=..., seed=...)
+    """
+
+    id: int  # its number, as `tell` takes it
+    theta: np.ndarray  # [D]; of a choice its place, from 0
+    seed: int  # of the episode's randomness
     kind: str = DRAWN  # or mirror, repeat, mean, own: as `TrialResult` has them
     std: np.ndarray | None = None  # of the policy's actions, for methods that explore in them
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # of the parameters, if they have any
     whole: tuple[str, ...] = ()  # names of those that are whole numbers
     choices: Choices = ()  # and of those that are one of several; in `theta` its place, from 0
 
     @property
     def params(self) -> Plain:
-        """The parameters by name, where they have names."""
+        """The parameters by name, where they have names.
+
+        >>> [trial] = study.ask()
+        >>> list(trial.params)
+        ['gain', 'offset']
+        """
         return by_name(self.names, self.theta, self.whole, self.choices)
 
     @property
     def values(self) -> list[Value]:
-        """The parameters in order, choices as such."""
+        """The parameters in order, choices as such.
+
+        >>> [trial] = study.ask()
+        >>> len(trial.values)
+        2
+        """
         return in_order(self.names, self.theta, self.choices)
 
     def plain(self) -> Plain:
-        """The trial as JSON can hold it."""
+        """The trial as JSON can hold it.
+
+        >>> [trial] = study.ask()
+        >>> list(trial.plain())
+        ['id', 'theta', 'seed', 'params']
+        """
         found: Plain = {"id": self.id, "theta": self.values, "seed": self.seed}
         if self.names:
             found["params"] = self.params
@@ -84,27 +112,32 @@ class Trial(NamedTuple):
         return f"Trial({self.id}{kind}, {in_a_row(self.names, self.values)}, seed={self.seed})"
 
     def _repr_html_(self) -> str:
-        rows = {"seed": str(self.seed), **_by_name(self.names, self.values)}
+        rows = {"seed": str(self.seed), **parameter_rows(self.names, self.values)}
         return facts(f"Trial {self.id}{_kind(self.kind)}", rows)
 
 
 class TrialResult(NamedTuple):
-    """A trial and what came of it, as `Study.trials` lists them."""
+    """A trial and what came of it, as `Study.trials` lists them.
 
-    id: int
+    >>> trial = study.trials()[0]
+    >>> trial.id, trial.kind, trial.status, trial.episodes
+    (1, 'drawn', 'ok', 1)
+    """
+
+    id: int  # its number
     kind: str  # drawn; mirror, the other of a pair; repeat, the theta of the one drawn before it
     # once more; mean; own, of one's own choice; imported
     status: str  # pending, ok or failed; cancelled
     value: float | None  # its return
     stderr: float | None  # of several episodes
-    episodes: int | None
+    episodes: int | None  # of which the return is the mean
     note: str | None  # why it failed, or was cancelled
     theta: np.ndarray  # [D] in the user's units
-    seed: int
+    seed: int  # of the episode's randomness
     proposal: int | None  # that drew it, if one did
     asked_at: float  # in seconds since 1970
-    told_at: float | None
-    names: tuple[str, ...] = ()
+    told_at: float | None  # likewise; None while it waits
+    names: tuple[str, ...] = ()  # of the parameters, if they have any
     whole: tuple[str, ...] = ()  # names of those that are whole numbers
     direction: str = MAXIMIZE.word  # minimize: its value is a cost
     notes: tuple[str, ...] = ()  # what was written down about it
@@ -114,21 +147,38 @@ class TrialResult(NamedTuple):
 
     @property
     def params(self) -> Plain:
-        """The parameters by name, where they have names."""
+        """The parameters by name, where they have names.
+
+        >>> list(study.trials()[0].params)
+        ['gain', 'offset']
+        """
         return by_name(self.names, self.theta, self.whole, self.choices)
 
     @property
     def values(self) -> list[Value]:
-        """The parameters in order, choices as such."""
+        """The parameters in order, choices as such.
+
+        >>> len(study.trials()[0].values)
+        2
+        """
         return in_order(self.names, self.theta, self.choices)
 
     @property
     def remark(self) -> str:
-        """Why it failed, and what was written down about it."""
+        """Why it failed, and what was written down about it.
+
+        >>> study.note("it hummed", trial=1)
+        >>> study.trials()[0].remark
+        'it hummed'
+        """
         return "; ".join([*([self.note] if self.note else []), *self.notes])
 
     def plain(self) -> Plain:
-        """The trial as JSON can hold it."""
+        """The trial as JSON can hold it.
+
+        >>> study.trials()[0].plain()["status"]
+        'ok'
+        """
         keys = ("id", "kind", "status", "stderr", "episodes", "note", "seed", "proposal")
         found: Plain = {key: getattr(self, key) for key in keys}
         found |= {"return": self.value, "notes": list(self.notes), "theta": self.values}
@@ -152,17 +202,9 @@ class TrialResult(NamedTuple):
             rows["broke"] = ", ".join(self.broken)
         if self.remark:
             rows["note"] = self.remark
-        rows |= _by_name(self.names, self.values)
+        rows |= parameter_rows(self.names, self.values)
         return facts(f"Trial {self.id}{_kind(self.kind)}", rows)
 
 
 def _kind(kind: str) -> str:
     return "" if kind in (DRAWN, MIRROR) else f" ({kind})"
-
-
-def _by_name(names: Sequence[str], theta: Sequence[Value]) -> dict[str, str]:
-    """Parameters as rows of a table; of many, the first."""
-    heads = names or [f"theta_{i}" for i in range(len(theta))]
-    rows = {name: digits(value) for name, value in zip(heads[:SHOWN], theta, strict=False)}
-    left = len(theta) - SHOWN
-    return {**rows, "...": f"{left} more"} if left > 0 else rows

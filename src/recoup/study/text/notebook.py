@@ -1,30 +1,11 @@
-"""Small tables for notebooks: HTML in which every text is escaped, with nothing from elsewhere."""
+"""Numbers and parameters as people read them, in lines and tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Sequence
 
 from recoup.core.types import Given
 
 SHOWN = 12  # parameters that are shown one by one
-LEFT = "text-align: left"
 LARGE = 1e15  # beyond, numbers are written with an exponent
-RIGHT = "text-align: right; font-variant-numeric: tabular-nums"
-
-
-def facts(title: str, rows: Mapping[str, str]) -> str:
-    """A heading, and under it a table of what is what."""
-    lines = (f"<tr>{_cell(k, LEFT, 'th')}{_cell(v, LEFT)}</tr>" for k, v in rows.items())
-    return f"<div><b>{escape(title)}</b><table>{''.join(lines)}</table></div>"
-
-
-def grid(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table with a line of heads; its first column is text, the others are numbers."""
-    styles = (LEFT, *([RIGHT] * (len(heads) - 1)))
-    top = "".join(_cell(head, style, "th") for head, style in zip(heads, styles, strict=True))
-    lines = (
-        "".join(_cell(cell, style) for cell, style in zip(row, styles, strict=True)) for row in rows
-    )
-    return f"<table><tr>{top}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
 
 def digits(value: float | str) -> str:
@@ -56,5 +37,9 @@ def in_a_row(names: Sequence[str], values: Given) -> str:
     return ", ".join([f"{n}={v}" for n, v in zip(names, shown, strict=False)] + rest)
 
 
-def _cell(text: Given, style: str, tag: str = "td") -> str:
-    return f'<{tag} style="{style}">{escape(str(text))}</{tag}>'
+def parameter_rows(names: Sequence[str], values: Sequence[float | str]) -> dict[str, str]:
+    """Parameters as rows of a table; of many, the first."""
+    heads = names or [f"theta_{i}" for i in range(len(values))]
+    rows = {name: digits(value) for name, value in zip(heads[:SHOWN], values, strict=False)}
+    left = len(values) - SHOWN
+    return {**rows, "...": f"{left} more"} if left > 0 else rows

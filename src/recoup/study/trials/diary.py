@@ -20,18 +20,31 @@ TRIAL, TEXT, WHY = "trial", "text", "why"
 
 
 class Note(NamedTuple):
-    """What somebody wrote down, and when."""
+    """What somebody wrote down, and when.
+
+    >>> study.note("new gripper", trial=3)
+    >>> [note] = study.notes()
+    >>> note.trial, note.text
+    (3, 'new gripper')
+    """
 
     at: float  # seconds since 1970
     trial: int | None  # None: about the study
-    text: str
+    text: str  # what was written
 
 
 class Cancelled(NamedTuple):
-    """Trials that will not be rolled out."""
+    """Trials that will not be rolled out.
 
-    trials: list[int]
-    words: str
+    `Study.cancel` gives it.
+
+    >>> [trial] = study.ask()
+    >>> study.cancel(trial.id).trials
+    [37]
+    """
+
+    trials: list[int]  # their numbers
+    words: str  # what that means
 
 
 def title(store: Storage) -> str | None:

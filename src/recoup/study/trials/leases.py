@@ -22,15 +22,26 @@ from recoup.study.trials.results import in_words
 
 
 class Waiting(NamedTuple):
-    """A trial that waits for a result, and since when."""
+    """A trial that waits for a result, and since when.
 
-    trial: Trial
+    >>> asked = study.ask(lease=3600)
+    >>> [row] = study.waiting()
+    >>> row.trial.id, row.handed_out
+    (37, 1)
+    """
+
+    trial: Trial  # as `ask` gave it
     asked_at: float  # seconds since 1970
     lease_until: float | None  # None: it has no lease
     handed_out: int  # how often
 
     def plain(self) -> Plain:
-        """The trial as JSON can hold it; what says nothing is left out."""
+        """The trial as JSON can hold it; what says nothing is left out.
+
+        >>> asked = study.ask()
+        >>> study.waiting()[0].plain()["id"]
+        37
+        """
         found = {**self.trial.plain(), "asked_at": self.asked_at}
         if self.lease_until is not None:
             found["lease_until"] = self.lease_until
@@ -38,12 +49,22 @@ class Waiting(NamedTuple):
 
     @property
     def age(self) -> str:
-        """Since when the trial waits, in words."""
+        """Since when the trial waits, in words.
+
+        >>> asked = study.ask()
+        >>> study.waiting()[0].age
+        '...'
+        """
         return ago(now() - self.asked_at)
 
     @property
     def lease(self) -> str:
-        """How long its lease still runs, in words."""
+        """How long its lease still runs, in words.
+
+        >>> asked = study.ask()
+        >>> study.waiting()[0].lease
+        'none'
+        """
         if self.lease_until is None:
             return "none"
         left = self.lease_until - now()
@@ -51,15 +72,19 @@ class Waiting(NamedTuple):
 
 
 class ToldLater(NamedTuple):
-    """A result that came after the first of its trial, which counts: kept, part of no move."""
+    """A result that came after the first of its trial, which counts: kept, part of no move.
 
-    trial: int
+    >>> study.told_later()
+    []
+    """
+
+    trial: int  # its number
     value: float | None  # None: it failed
-    stderr: float | None
-    episodes: int | None
-    failed: str | None
+    stderr: float | None  # of several episodes
+    episodes: int | None  # of which it is the mean
+    failed: str | None  # why, if it did
     told_at: float  # seconds since 1970
-    words: str
+    words: str  # what that means
     counts: bool = False  # since it was put in place of the first
 
 

@@ -31,10 +31,15 @@ class WeighedSamples(NamedTuple):
 
 
 class WeighedMean(NamedTuple):
-    """The weighted mean return of a candidate; not a number where results say nothing."""
+    """The weighted mean return of a candidate; not a number where results say nothing.
 
-    value: float
-    ess: float
+    >>> found = study.weighed()
+    >>> 0 <= found.unseen <= 1
+    True
+    """
+
+    value: float  # the expected return
+    ess: float  # effective sample size
     unseen: float  # share of the candidate where hardly any result could have been drawn
 
 

@@ -1,6 +1,7 @@
 """A study as a notebook shows it."""
 
-from recoup.study.text.notebook import SHOWN, digits, facts, grid
+from recoup.notebooks import facts, grid
+from recoup.study.text.notebook import SHOWN, digits
 from recoup.study.views.snapshot import Door, snapshot
 from recoup.study.views.study_summary import Deployed, best_trial, in_a_line, summary_rows
 

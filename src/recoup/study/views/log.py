@@ -46,15 +46,23 @@ REASONS, SPANS = 3, 8  # of failures, and of trials that follow each other, that
 
 
 class Happened(NamedTuple):
-    """Something that happened to a study."""
+    """Something that happened to a study.
+
+    >>> study.log()[0].words
+    'recoup, 2 parameters, batch 12'
+    """
 
     at: float  # seconds since 1970
     what: str  # created, asked, told, failed, moved, amended, ...
-    words: str
+    words: str  # the same in a sentence
     trials: tuple[int, ...] = ()  # that it is about
 
     def plain(self) -> Plain:
-        """The entry as JSON can hold it."""
+        """The entry as JSON can hold it.
+
+        >>> list(study.log()[0].plain())
+        ['at', 'what', 'words', 'trials', 'when']
+        """
         return {**self._asdict(), "when": in_full(self.at), "trials": list(self.trials)}
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from recoup.checks import InputError, without_nan
 from recoup.core.types import Plain
 from recoup.engine.plain import can_judge
+from recoup.notebooks import facts
 from recoup.store.codec import OF_MOVES
 from recoup.store.rows import FAILED, OK, PENDING, Move
 from recoup.study.reader.opened import Opened
@@ -48,65 +49,91 @@ class Door(Protocol):
 
 
 class Counts(NamedTuple):
-    """How many trials there are. Those from elsewhere, and the dropped, are among ok or failed."""
+    """How many trials there are. Those from elsewhere, and the dropped, are among ok or failed.
 
-    pending: int
-    ok: int
-    failed: int
+    >>> now.counts.ok, now.counts.pending
+    (36, 0)
+    """
+
+    pending: int  # they wait for a result
+    ok: int  # they have a return
+    failed: int  # they have none
     dropped: int  # of those that count as failed
-    imported: int
+    imported: int  # from elsewhere
     enqueued: int  # thetas that wait to be asked for
 
 
 class Times(NamedTuple):
-    """When something happened, as ISO 8601 in UTC; None where it never has."""
+    """When something happened, as ISO 8601 in UTC; None where it never has.
 
-    created: str | None
-    first_asked: str | None
-    last_asked: str | None
-    last_told: str | None
-    last_moved: str | None
+    >>> now.dates.created
+    '...-...-...T...+00:00'
+    """
+
+    created: str | None  # the study
+    first_asked: str | None  # a trial
+    last_asked: str | None  # a trial
+    last_told: str | None  # a result
+    last_moved: str | None  # the distribution
 
 
 class Moved(NamedTuple):
-    """What a move was made of. Its objective is an estimate of the distribution it moved from."""
+    """What a move was made of. Its objective is an estimate of the distribution it moved from.
 
-    move: int
-    made: str | None
+    >>> now.last_moves[0].move, now.last_moves[0].results
+    (1, 12)
+    """
+
+    move: int  # its number
+    made: str | None  # when, as ISO 8601
     results: int  # the place up to which it took results
-    info: Plain
+    info: Plain  # numbers by name
 
 
 class Failures(NamedTuple):
-    """How many results failed, of all but the dropped, and what was said last, the newest first."""
+    """How many results failed, of all but the dropped, and what was said last, the newest first.
 
-    number: int
-    share: float
-    reasons: list[str]
+    >>> now.failures
+    Failures(number=0, share=0.0, reasons=[])
+    """
+
+    number: int  # of failed results
+    share: float  # of all results
+    reasons: list[str]  # as they were told
 
 
 class Reuse(NamedTuple):
-    """What the results that the last move used were worth to it; None before the first."""
+    """What the results that the last move used were worth to it; None before the first.
 
-    samples: float | None
-    ess: float | None
-    max_weight: float | None
-    pareto_k: float | None
+    >>> print(f"{now.reuse.samples} results that count for {now.reuse.ess:.0f}")
+    36 results that count for 29
+    """
+
+    samples: float | None  # that it used
+    ess: float | None  # how many fresh ones they count for
+    max_weight: float | None  # the largest
+    pareto_k: float | None  # of the weights
 
 
 class Snapshot(NamedTuple):
-    """A study as it was at one moment."""
+    """A study as it was at one moment.
+
+    `Study.snapshot` gives it.
+
+    >>> now
+    Snapshot('...robot.db', 36 results, 3 moves: go on)
+    """
 
     version: str  # another as soon as anything changes; the same in every process
-    path: str
-    method: str
+    path: str  # of the file
+    method: str  # its name
     direction: str  # maximize, or minimize: what is told, and every expected return, is a cost
     dim: int  # how many parameters there are
-    batch: int
-    moves: int
+    batch: int  # results that make a move
+    moves: int  # that were made
     until_move: int  # results
-    counts: Counts
-    dates: Times
+    counts: Counts  # of trials
+    dates: Times  # of what happened
     params: Plain  # the mean policy, in the user's units: what to deploy; none where its
     # family is one that only Python can give, and was not given
     frozen: Plain  # with it: parameters that are searched no more
@@ -116,28 +143,48 @@ class Snapshot(NamedTuple):
     # none, likewise
     evaluation: Evaluation | None  # of a draw of it, not of its mean; None: too few results
     of_a_draw: str  # the expected return of such a draw, in a sentence
-    last_moves: list[Moved]
-    failures: Failures
-    reuse: Reuse
+    last_moves: list[Moved]  # up to five, in order
+    failures: Failures  # of rollouts
+    reuse: Reuse  # of old results
     waiting: list[int]  # trials without a result
     overdue: list[int]  # of them, those whose lease has run out
-    best: tuple[Trial, float] | None
+    best: tuple[Trial, float] | None  # the best trial and its return
     found: Plain  # what `diagnostics` gives
+
+    def __repr__(self) -> str:
+        results, moves = f"{self.results} results", f"{self.moves} moves"
+        return f"Snapshot({self.path!r}, {results}, {moves}: {self.verdict or 'no result yet'})"
+
+    def _repr_html_(self) -> str:
+        rows = {"results": str(self.results), "moves": str(self.moves)}
+        return facts(self.path, {**rows, "in words": " ".join(self.advice)})
 
     @property
     def results(self) -> int:
-        """How many results there are, failures among them; without those that were dropped."""
+        """How many results there are, failures among them; without those that were dropped.
+
+        >>> now.results
+        36
+        """
         ok = self.counts.ok - self.found["uncounted"]
         return ok + self.counts.failed - self.counts.dropped
 
     @property
     def verdict(self) -> str | None:
-        """Go on, stop, or try the mean; None before the first result."""
+        """Go on, stop, or try the mean; None before the first result.
+
+        >>> now.verdict
+        'go on'
+        """
         return None if self.recommendation is None else self.recommendation.verdict
 
     @property
     def advice(self) -> list[str]:
-        """What to deploy and to do, what a draw earns, and what the last move did."""
+        """What to deploy and to do, what a draw earns, and what the last move did.
+
+        >>> now.advice[0]
+        'The mean policy is the one to deploy. ...'
+        """
         said: list[str] = self.found["advice"]
         if self.recommendation is None:
             return [self.of_mean_policy, *said]
@@ -154,7 +201,11 @@ class Snapshot(NamedTuple):
         ]
 
     def plain(self) -> Plain:
-        """The snapshot as JSON can hold it: null for what is not a number."""
+        """The snapshot as JSON can hold it: null for what is not a number.
+
+        >>> import json
+        >>> text = json.dumps(now.plain())
+        """
         told, judged = self.recommendation, self.evaluation
         mean = told and (told.expected, told.stderr, list(told.interval), told.rests_on)
         draw = judged and (judged.mean, judged.stderr, list(judged.interval), judged.words)

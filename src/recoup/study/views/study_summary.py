@@ -24,35 +24,54 @@ class Deployed(NamedTuple):
     """A parameter of the mean policy, in the user's units, and one standard deviation around it.
 
     Or the chance of each of its choices.
+
+    >>> [row.name for row in now.distribution]
+    ['gain', 'offset']
     """
 
-    name: str
-    value: float | str
+    name: str  # of the parameter
+    value: float | str  # of the mean policy
     low: float | None  # None where the search explores in actions, and of choices
-    high: float | None
-    unit: str | None = None
-    chances: dict[str, float] | None = None
+    high: float | None  # likewise
+    unit: str | None = None  # if it has one
+    chances: dict[str, float] | None = None  # of choices, by name
 
     @property
     def label(self) -> str:
-        """Its name, with its unit if it has one."""
+        """Its name, with its unit if it has one.
+
+        >>> now.distribution[0].label
+        'gain'
+        """
         return labelled(self.name, self.unit)
 
     @property
     def varies(self) -> float | None:
-        """By how much the search varies it; None where it does not."""
+        """By how much the search varies it; None where it does not.
+
+        >>> print(f"{now.distribution[1].varies:.1f}")
+        0.5
+        """
         if self.low is None or self.high is None or isinstance(self.value, str):
             return None
         return min(abs(self.value - self.low), abs(self.high - self.value))
 
     @property
     def text(self) -> str:
-        """Its value with the digits that it takes to type it."""
+        """Its value with the digits that it takes to type it.
+
+        >>> now.distribution[1].text
+        '0.89...'
+        """
         return typed(self.value, self.varies)
 
     @property
     def around(self) -> str:
-        """One standard deviation around it, or the chances of its choices."""
+        """One standard deviation around it, or the chances of its choices.
+
+        >>> now.distribution[1].around
+        '0.3... to 1.4...'
+        """
         if self.chances is not None:
             return in_words(self.chances)
         if self.low is None or self.high is None:

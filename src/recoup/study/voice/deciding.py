@@ -25,7 +25,11 @@ SHORTER = {"epsilon": "a shorter epsilon", "kl": "a smaller kl"}  # of steps, by
 
 
 class BudgetPlan(NamedTuple):
-    """How a budget of trials is best spent."""
+    """How a budget of trials is best spent.
+
+    >>> advice.plan.search, advice.plan.tries
+    (12, 8)
+    """
 
     search: int  # trials that the search takes
     gain: float  # that they should bring to the mean policy; not a number where it is not said

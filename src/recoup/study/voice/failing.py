@@ -20,13 +20,17 @@ IN_A_ROW = 6  # failures at the end, after which none is
 
 
 class Failing(NamedTuple):
-    """How often a theta fails, with a 95 % interval; not a number where nothing says so."""
+    """How often a theta fails, with a 95 % interval; not a number where nothing says so.
 
-    rate: float
-    low: float
-    high: float
-    rests_on: str
-    results: int
+    >>> print(f"at most {advice.failing.high:.1f}")
+    at most 0.6
+    """
+
+    rate: float  # share of rollouts that fail
+    low: float  # of the interval of the rate
+    high: float  # likewise
+    rests_on: str  # what it was taken from, in words
+    results: int  # that were looked at
 
 
 class Tried(NamedTuple):

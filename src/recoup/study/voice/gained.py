@@ -14,15 +14,26 @@ FARTHEST = float(np.finfo(float).max)
 
 
 class Batch(NamedTuple):
-    """What the results of one distribution earned."""
+    """What the results of one distribution earned.
 
-    proposal: int
-    results: int
-    mean: float
-    stderr: float
+    >>> [batch.results for batch in advice.batches]
+    [12, 12, 12]
+    """
+
+    proposal: int  # the distribution that drew them
+    results: int  # how many
+    mean: float  # of their returns
+    stderr: float  # of the mean
 
     def times(self, unit: float) -> "Batch":
-        """The batch in other units of returns."""
+        """The batch in other units of returns: each return times `unit`.
+
+        Raises nothing.
+
+        >>> cents = advice.batches[0].times(100)
+        >>> cents.results
+        12
+        """
         return self._replace(mean=self.mean * unit + 0.0, stderr=self.stderr * abs(unit))
 
 

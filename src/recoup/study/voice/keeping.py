@@ -25,18 +25,26 @@ from recoup.study.voice.landscape import MODEL_RESULTS, ModelledResults, coordin
 
 
 class Within(NamedTuple):
-    """How surely a rollout of a theta is within a limit; not a number where nothing says so."""
+    """How surely a rollout of a theta is within a limit; not a number where nothing says so.
 
-    limit: str
-    chance: float
+    >>> held = recoup.Study.open("held.db", dim=1, limits=["force<50"], seed=0)
+    >>> [trial] = held.ask()
+    >>> later = held.tell(trial.id, 9.7, also={"force": 41})
+    >>> [row] = held.recommend().limits
+    >>> row.limit, row.name, row.results
+    ('force<50', 'force', 1)
+    """
+
+    limit: str  # as it was given
+    chance: float  # that a rollout keeps it
     low: float  # of the 95 % interval of the chance
-    high: float
+    high: float  # likewise
     name: str  # of the number
     value: float  # of it, in the middle of what rollouts have
     value_low: float  # between these lie 95 of 100 rollouts
-    value_high: float
-    rests_on: str
-    results: int
+    value_high: float  # likewise
+    rests_on: str  # what it was taken from, in words
+    results: int  # that were looked at
 
 
 class LimitCounts(NamedTuple):

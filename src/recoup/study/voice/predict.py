@@ -11,8 +11,11 @@ from recoup.core.plain.belief import believed
 from recoup.core.plain.tops import Axis, effects
 from recoup.core.types import Given, Plain
 from recoup.core.worth import MODELLED, NOTHING
+from recoup.notebooks import facts
 from recoup.study.reader.opened import Opened
+from recoup.study.space.goals import GOALS
 from recoup.study.space.parameters import places_of
+from recoup.study.text.notebook import in_a_row, parameter_rows
 from recoup.study.voice import sentences
 from recoup.study.voice.coordinates import StandardCoordinates
 from recoup.study.voice.doubts import doubted
@@ -38,13 +41,19 @@ VAGUE = 1.0  # standard deviations of the returns: a wider half of an interval s
 
 
 class Prediction(NamedTuple):
-    """The expected return of parameters that need not have been tried."""
+    """The expected return of parameters that need not have been tried.
+
+    `Study.predict` gives it; printed, it is its `words`.
+
+    >>> study.predict({"offset": 1})
+    Prediction(10... (95 %: 9.89... to 10.3...); gain=2.1..., offset=1)
+    """
 
     params: Plain  # in the user's units
     expected: float  # not a number where nothing near them was tried
-    stderr: float
+    stderr: float  # of that
     low: float  # of the 95 % interval
-    high: float
+    high: float  # likewise
     results: int  # that the model looked at
     failing: Failing  # how often they fail
     limits: list[Within]  # how surely they keep each limit
@@ -54,18 +63,37 @@ class Prediction(NamedTuple):
     def __str__(self) -> str:
         return self.words
 
+    def __repr__(self) -> str:
+        worth = sentences.in_short(self.expected, self.low, self.high)
+        return f"Prediction({worth}; {in_a_row(tuple(self.params), list(self.params.values()))})"
+
+    def _repr_html_(self) -> str:
+        expected = f"Expected {GOALS[self.direction].noun}"
+        params = parameter_rows(tuple(self.params), list(self.params.values()))
+        worth = sentences.in_short(self.expected, self.low, self.high)
+        return facts(f"{expected}: {worth}", {**params, "in words": self.words})
+
     def plain(self) -> Plain:
-        """The prediction as JSON can hold it."""
+        """The prediction as JSON can hold it.
+
+        >>> study.predict({"offset": 1}).plain()["results"]
+        36
+        """
         limits = [row._asdict() for row in self.limits]
         return {**self._asdict(), "failing": self.failing._asdict(), "limits": limits}
 
 
 class Matters(NamedTuple):
-    """How much of what returns vary by, beside noise, a parameter or a pair of them explains."""
+    """How much of what returns vary by, beside noise, a parameter or a pair of them explains.
 
-    names: tuple[str, ...]
-    share: float
-    stderr: float
+    >>> most = advice.matters[0]
+    >>> most.names, f"{most.share:.1f}"
+    (('offset',), '1.0')
+    """
+
+    names: tuple[str, ...]  # one parameter, or two
+    share: float  # from 0 to 1
+    stderr: float  # of the share
     seen: bool = True  # whether the effect stands out from noise
 
 

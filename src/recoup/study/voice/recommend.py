@@ -10,10 +10,12 @@ from recoup.checks import check_count, check_positive
 from recoup.core.families.gaussian import Diagonal
 from recoup.core.types import Plain
 from recoup.core.worth import NOTHING, Interval
+from recoup.notebooks import facts
 from recoup.study.moves.settling import MoveMaker
 from recoup.study.reader.opened import Opened
 from recoup.study.space.frozen import frozen_words
-from recoup.study.space.goals import MAXIMIZE, Goal
+from recoup.study.space.goals import GOALS, MAXIMIZE, Goal
+from recoup.study.text.notebook import in_a_row, parameter_rows
 from recoup.study.voice import sentences
 from recoup.study.voice.best import Best, best_of_each
 from recoup.study.voice.deciding import (
@@ -50,7 +52,15 @@ LATE = 4  # batches of which it is asked whether they strayed from limits
 
 
 class Recommendation(NamedTuple):
-    """The parameters to deploy, and what results say about them."""
+    """The parameters to deploy, and what results say about them.
+
+    `Study.recommend` gives it; printed, it is its `words`.
+
+    >>> advice
+    Recommendation(go on; return 9.952 (95 %: 9.8... to 10.2...); gain=2.1..., offset=0.89...)
+    >>> print(advice)
+    The mean policy is the one to deploy. ...
+    """
 
     theta: np.ndarray  # [P] the mean policy, in the user's units
     params: Plain  # the same by name
@@ -59,20 +69,20 @@ class Recommendation(NamedTuple):
     high: np.ndarray  # infinite where the best may lie beyond what was tried
     choices: dict[str, dict[str, float]]  # by name: how surely each of several is the best one
     expected: float  # return of these parameters; not a number where it is not known
-    stderr: float
-    interval: Interval
+    stderr: float  # of that
+    interval: Interval  # 95 %
     rests_on: str  # what it was taken from, in words
     improbable: list[int]  # trials whose results stand out, without which something else is said
     failing: Failing  # how often they fail
     limits: list[Within]  # how surely they keep each limit
-    batches: list[Batch]
+    batches: list[Batch]  # of the distributions that drew results, in order
     gain: float  # of a batch, over the last of them; not a number before the second
-    gain_interval: Interval
+    gain_interval: Interval  # 95 %
     next_results: int  # that the next move needs
     next_gain: float  # of the mean policy by that move; not a number where it is not forecast
-    next_gain_interval: Interval
+    next_gain_interval: Interval  # 95 %
     next_draw_gain: float  # of a draw of the distribution, likewise
-    next_draw_gain_interval: Interval
+    next_draw_gain_interval: Interval  # 95 %
     verdict: str  # go on, stop, or try the mean
     tries: int  # how often, for the last
     plan: BudgetPlan | None  # of a budget, where one was given
@@ -83,14 +93,34 @@ class Recommendation(NamedTuple):
     def __str__(self) -> str:
         return self.words
 
+    def __repr__(self) -> str:
+        worth = sentences.in_short(self.expected, *self.interval)
+        deployed = in_a_row(tuple(self.params), list(self.params.values()))
+        return f"Recommendation({self.verdict}; {GOALS[self.direction].noun} {worth}; {deployed})"
+
+    def _repr_html_(self) -> str:
+        expected = f"expected {GOALS[self.direction].noun}"
+        rows = {expected: sentences.in_short(self.expected, *self.interval), "next": self.verdict}
+        params = parameter_rows(tuple(self.params), list(self.params.values()))
+        return facts("To deploy", {**params, **rows, "in words": self.words})
+
     @property
     def best(self) -> list[list[float] | dict[str, float]]:
-        """For each parameter the ends between which it is best, or how surely each choice is."""
+        """For each parameter the ends between which it is best, or how surely each choice is.
+
+        >>> low, high = advice.best[1]
+        >>> print(f"the offset is best between {low:.1f} and {high:.1f}")
+        the offset is best between 0.9 and 1.0
+        """
         ends = zip(self.params, self.low.tolist(), self.high.tolist(), strict=True)
         return [self.choices.get(name, [low, high]) for name, low, high in ends]
 
     def plain(self) -> Plain:
-        """The recommendation as JSON can hold it."""
+        """The recommendation as JSON can hold it.
+
+        >>> advice.plain()["verdict"]
+        'go on'
+        """
         pairs = zip(self.params.values(), self.theta.tolist(), strict=True)
         found = self._asdict() | {
             "theta": [word if isinstance(word, str) else value for word, value in pairs],

@@ -108,6 +108,13 @@ def with_ends(value: float, low: float, high: float) -> str:
     return said + (f" (95 %: {least} to {most})" if isfinite(low) else "")
 
 
+def in_short(value: float, low: float, high: float) -> str:
+    """An expected return with its interval, or that it or the interval is not known."""
+    if not isfinite(value):
+        return "unknown"
+    return with_ends(value, low, high) + ("" if isfinite(low) else ", without an interval")
+
+
 def failed_in_a_row(results: int) -> str:
     """That nothing is to be deployed while all that comes back fails."""
     return f"Do not deploy the mean policy: the last {results} results all failed."

@@ -21,10 +21,16 @@ PREDICTED = 3  # of the candidates, the best ones
 
 
 class Suggestion(NamedTuple):
-    """Parameters, and what they are worth; None where results say nothing, with why."""
+    """Parameters, and what they are worth; None where results say nothing, with why.
 
-    prediction: Prediction | None
-    words: str
+    `Study.suggest` gives it.
+
+    >>> study.suggest().prediction.params["offset"] < 2
+    True
+    """
+
+    prediction: Prediction | None  # of the parameters
+    words: str  # what that means
 
 
 def suggestion(study: Opened) -> Suggestion:

@@ -42,11 +42,21 @@ REGISTERED: dict[str, Found] = {}
 def register_task(name: str, task: Given, *, summary: str = "", **defaults: Given) -> None:
     """Makes a task known by a name: for `recoup.train`, `recoup tasks`, `evaluate`, `render`.
 
-    `task` is what `recoup.train` takes: a function that makes an environment, a function of theta
-    (then `dim` or `params` is among the defaults), an environment in JAX. `defaults` are settings
+    `name` is a word without a colon. `task` is what `recoup.train` takes: a function that makes an
+    environment, a function of theta
+    (then `dim` or `params` is among the defaults), an environment in JAX. `summary` is shown by
+    `recoup tasks`. `defaults` are settings
     of `recoup.train` for it: `horizon`, `discount`, `batch`, `test_episodes`, `policy`, `dim`, ...
     To be known to the program, a package names it among its entry points, in the group
     `recoup.tasks`: `robot = "my_package:robot"`, where `robot` is such a function.
+
+    Raises `InputError` where the name is that of another task.
+
+    >>> def bowl(theta):
+    ...     return -float((theta**2).sum())
+    >>> recoup.register_task("bowl", bowl, summary="to the origin", dim=3)
+    >>> recoup.train("bowl", episodes=20).mean.shape
+    (3,)
     """
     if not isinstance(name, str) or not name or ":" in name or name.split() != [name]:
         raise InputError(f"the name of a task must be a word without a colon, got {shortly(name)}.")

@@ -39,6 +39,13 @@ class OwnPolicy(Protocol):
 
     One with a memory also has `start() -> state`, and `act(theta, observation, state)` gives the
     action and the next state.
+
+    >>> class Push:
+    ...     parameters = 4
+    ...     def act(self, theta, observation):
+    ...         return int(theta @ observation > 0)
+    >>> recoup.train("CartPole-v1", policy=Push(), iterations=1, test_episodes=2).mean.shape
+    (4,)
     """
 
     @property
@@ -46,7 +53,10 @@ class OwnPolicy(Protocol):
         """How many parameters it has."""
 
     def act(self, theta: Array, observation: Array, *state: State) -> Array:
-        """The action for an observation."""
+        """The action for an `observation` by the parameters `theta`.
+
+        One with a memory also takes the `state`, and gives the next.
+        """
 
 
 class Scale(NamedTuple):

@@ -56,6 +56,11 @@ class SavedPolicy:
     """A policy and its parameters: call it with an observation, and it gives the action.
 
     One with a memory carries it from call to call: `begin()` starts an episode anew.
+    `Run.learned_policy` and `recoup.load_policy` give it.
+
+    >>> policy = recoup.load_policy("pole.npz")
+    >>> int(policy([0.0, 0.0, 0.0, 0.0])) in (0, 1)
+    True
     """
 
     def __init__(self, policy: Policy, theta: np.ndarray, between: Sequence[Space] = ()) -> None:
@@ -64,7 +69,10 @@ class SavedPolicy:
         self._act: Act = self._begin()
 
     def begin(self) -> "SavedPolicy":
-        """Starts an episode anew."""
+        """Starts an episode anew.
+
+        >>> policy = recoup.load_policy("pole.npz").begin()
+        """
         self._act = self._begin()
         return self
 
@@ -75,7 +83,12 @@ class SavedPolicy:
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Writes it to a plain file (.npz), which `recoup.load_policy` reads.
 
-        An older policy is replaced; with `force` any other file but a study.
+        An older policy at `path` is replaced; with `force` any other file but a study.
+
+        Raises `InputError` where a file is in the way.
+
+        >>> recoup.load_policy("pole.npz").save("again.npz").name
+        'again.npz'
         """
         return save_policy(path, self.policy, self.theta, self._between, force=force)
 
@@ -84,6 +97,13 @@ class SavedPolicy:
 
         Of PyTorch, `flax.nnx` and Equinox a module of the same class, set to be used, not trained;
         of `flax.linen` the variables: `module.apply(policy.network(), x)`.
+
+        Raises `InputError` where the policy is no such module.
+
+        >>> recoup.load_policy("pole.npz").network()
+        Traceback (most recent call last):
+        ...
+        recoup.checks.InputError: ...
         """
         network: Any = getattr(self.policy, "network", None)
         if not is_module(network):
@@ -169,10 +189,17 @@ def _fingerprints(policy: Policy, theta: np.ndarray, plain: Settings) -> Plain:
 
 
 def load_policy(path: str | Path, policy: Given = None, *, task: Given = None) -> SavedPolicy:
-    """The policy in a file; `policy` is the object of Python that it was, if it was one.
+    """The policy in a file, as a `SavedPolicy`.
 
+    `path` is its file; `policy` is the object of Python that it was, if it was one.
     With `task`, the environment, what it observes and how it acts are compared with those that the
     policy was learned with.
+
+    Raises `InputError` where the file cannot be read, was changed, or is of another environment.
+
+    >>> policy = recoup.load_policy("pole.npz", task="CartPole-v1")
+    >>> policy.theta.shape == (policy.policy.parameters,)
+    True
     """
     path = check_path("the policy's file", path)
     try:

@@ -1,0 +1,68 @@
+"""The page of the study file: its tables and columns, with the comments of the code."""
+
+import inspect
+import re
+
+from recoup.store import schema
+
+TABLE = re.compile(r'^    "(\w+)": \((?:  # (.+))?$')
+COLUMN = re.compile(r'^        "(\S+) (\w+)",(?:  # (.+))?$')
+FORMATS = {  # each with what makes a file need it
+    schema.VERSION: "how files begin",
+    schema.EXTENDED: "trials with leases, or results of earlier bounds",
+    schema.COSTS: "costs are told, and the smallest is looked for",
+    schema.CHOICES: "a parameter is one of several words",
+    schema.BESIDE: "numbers are told beside returns, or there are limits on them",
+    schema.BOUNDED: "the batch grows, or steps know of bounds",
+    schema.KNOWN_BEFORE: "contexts, which moves take off of returns",
+    schema.KEYED: "requests that may come twice, or names of workers",
+}
+
+
+def study_file_page() -> str:
+    """What a study file holds."""
+    found = [
+        "# The study file",
+        "",
+        "A study is one SQLite database, with a write-ahead log beside it while it is open "
+        f"(`application_id` {schema.APPLICATION:#x}). It holds everything from which the rest can "
+        "be computed again, and no pickle: to open a stranger's file runs nothing. Rows are "
+        "added and never changed, but for `counters`; what was amended or cancelled is an event. "
+        "Every table has `id INTEGER PRIMARY KEY` before its columns, and `crc INTEGER` behind "
+        "them: the CRC-32 of the row, which `recoup study check` compares.",
+        "",
+        "A BLOB of numbers is of 8-byte floats, little-endian. Times are seconds since 1970. A "
+        "file says its format in `user_version`: the lowest that holds what is in it.",
+        "",
+        "| format | since it holds |",
+        "|---|---|",
+        *(f"| {number} | {words} |" for number, words in FORMATS.items()),
+        "",
+    ]
+    for name, words, columns in tables():
+        made = schema.LATER.get(name)
+        later = f" Made when it is first needed, by format {made}." if made else ""
+        found += [f"## {name}", "", f"{words[:1].upper()}{words[1:]}.{later}", ""]
+        found += ["| column | type | what it is |", "|---|---|---|"]
+        found += [f"| `{column}` | {kind} | {text} |" for column, kind, text in columns]
+        found += [""]
+    found += [
+        "## trials",
+        "",
+        "A view for people who look with SQL: every trial of `asked` with its result of `told`, "
+        "if it has one.",
+    ]
+    return "\n".join(found)
+
+
+def tables() -> list[tuple[str, str, list[tuple[str, str, str]]]]:
+    """Names of tables, what they are, and their columns: name, type, what it is."""
+    found: list[tuple[str, str, list[tuple[str, str, str]]]] = []
+    for line in inspect.getsource(schema).partition("TABLES = {")[2].splitlines():
+        if line == "}":
+            break
+        if table := TABLE.match(line):
+            found.append((table[1], table[2] or "", []))
+        elif column := COLUMN.match(line):
+            found[-1][2].append((column[1], column[2], column[3] or ""))
+    return found
