@@ -47,7 +47,7 @@
   }
 
   function build(place) {
-    const drawn = place.dataset.drawn.split(" ").map(Number);
+    const drawn = place.dataset.drawn.split(/\s+/).map(Number);
     const svg = drawnIn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" }, place);
     axis(svg);
     drawnIn("polyline", { points: curve(0, 1), class: "proposal" }, svg);
