@@ -75,6 +75,6 @@
   }
 
   const place = document.getElementById("weights");
-  document.querySelectorAll("img[src*='weights-']").forEach((still) => (still.hidden = true));
+  document.querySelectorAll("img[src*='weights-']").forEach((still) => still.remove());
   build(place);
 })();
