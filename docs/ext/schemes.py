@@ -1,8 +1,10 @@
 """Pictures in light and dark: a page that shows `NAME-light.png` holds `NAME-dark.png` too.
 
-It shows the one of its scheme.
+It shows the one of its scheme. Plots that have no dark one are turned by the style sheet: `plots`
+in conf.py names them.
 """
 
+from fnmatch import fnmatch
 from pathlib import Path
 
 from docutils import nodes
@@ -27,6 +29,8 @@ class BothSchemes(SphinxTransform):
         page = Path(self.env.doc2path(self.env.docname))
         for light in list(self.document.findall(nodes.image)):
             other = dark_of(light.get("uri", ""), page)
+            if any(fnmatch(light.get("uri", ""), name) for name in self.config.plots):
+                light["classes"].append("plot")
             if other is not None:
                 dark = light.deepcopy()
                 dark["uri"] = other
@@ -36,5 +40,6 @@ class BothSchemes(SphinxTransform):
 
 
 def setup(app):
+    app.add_config_value("plots", [], "env")
     app.add_transform(BothSchemes)
     return {"parallel_read_safe": True}

@@ -1,6 +1,7 @@
 """Each notebook runs from its first cell to its last, as a program of its own."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -13,7 +14,9 @@ NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.md"))
 
 
 def cells(page):
-    return [x.text for x in blocks(page.read_text()) if x.kind == "{code-cell} ipython3"]
+    """The code of a notebook, without what a cell says of its picture."""
+    found = [x.text for x in blocks(page.read_text()) if x.kind == "{code-cell} ipython3"]
+    return [re.sub(r"\A---\n.*?^---\n", "", text, flags=re.S | re.M) for text in found]
 
 
 @pytest.mark.slow
