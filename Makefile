@@ -10,13 +10,17 @@ COMPARED ?= recoup recoup:window=1 iw-pgpe-ob cma-es cma-es:popsize=half lq-cma-
 RUNS ?= 30
 EPISODES ?= 400
 
-.PHONY: help light installed install tools demo test slow lint bench reproduce compare dist rooms clean
+.PHONY: help venv light installed install docs-installed tools demo test slow lint docs links figures bench reproduce \
+	compare dist rooms clean
 
 help:
 	@echo "make demo      train on the mountain car; ends with a table and a picture"
 	@echo "make test      run the test suite, but for what takes long"
 	@echo "make slow      run what takes long: kills, coverage, a cluster, whole reproductions"
 	@echo "make lint      lint, format check, types"
+	@echo "make docs      build the documentation: site/index.html"
+	@echo "make links     look at every link of the documentation that leads elsewhere"
+	@echo "make figures   make the figures of the documentation again, from what was measured"
 	@echo "make bench     print the benchmark figures beside their targets"
 	@echo "make reproduce the paper's figures and claims in ten minutes; ends in a page"
 	@echo "make compare   methods on the whole suite; hours, says how many, goes on where it was"
@@ -40,12 +44,18 @@ light:
 installed:
 	@test "`$(ASKED)`" = "`cat $(VENV)/installed 2>/dev/null`" || $(MAKE) --no-print-directory install
 
-install:
+venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "recoup needs Python 3.11 or newer; name one with make PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+
+install: venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e $(WANTED)
 	@$(ASKED) > $(VENV)/$(STAMP)
+
+docs-installed:
+	@test "`$(ASKED)`" = "`cat $(VENV)/docs-installed 2>/dev/null`" || \
+		$(MAKE) --no-print-directory install WANTED='.[docs]' STAMP=docs-installed
 
 # What builds and checks a release: in a place of its own, since its packages are not Recoup's.
 tools:
@@ -70,6 +80,17 @@ lint: installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# What was built is kept in build/docs, so that a changed page alone is made again.
+docs: docs-installed
+	$(BIN)/python -m sphinx -b html -n -W --keep-going -q -d build/docs docs site
+	@echo "site/index.html"
+
+links: docs-installed
+	$(BIN)/python docs/ext/links.py docs README.md CONTRIBUTING.md
+
+figures: installed
+	$(BIN)/python -m benchmarks.figures
+
 bench: installed
 	$(BIN)/python -m benchmarks
 
@@ -87,4 +108,4 @@ rooms: dist
 	$(TOOLS)/bin/python -m nox
 
 clean:
-	rm -rf $(VENV) $(TOOLS) .nox dist .pytest_cache .mypy_cache .ruff_cache build src/*.egg-info
+	rm -rf $(VENV) $(TOOLS) .nox dist .pytest_cache .mypy_cache .ruff_cache build site src/*.egg-info

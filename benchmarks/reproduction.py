@@ -1,4 +1,4 @@
-"""docs/reproduction.md and its pictures, from what `recoup reproduce all` has written.
+"""docs/reproduction.md and docs/lookup/verdicts.md, from what `recoup reproduce all` has written.
 
 python -m benchmarks.reproduction runs/reproduce-default
 """
@@ -36,6 +36,16 @@ points of their way, and methods that the paper does not compare there.
 Beside the paper's methods stand two that are not in its comparison, or not in all of it:
 `mis-pgpe-ob` (bounded weights) and `tiw-pgpe-ob` (truncated ones). How they end, minus
 `iw-pgpe-ob`, is the last column of each table.
+"""
+VERDICTS = """
+## All verdicts
+
+[A page of their own](lookup/verdicts.md) has every claim with its verdict, its p and its contrast.
+"""
+VERDICTS_HEAD = """# All verdicts on the paper
+
+Every claim of the paper with its verdict, alone and judged together with all others. How claims are
+judged, and why some do not hold: [the paper, reproduced](../reproduction.md).
 """
 
 
@@ -127,11 +137,12 @@ def main(source, machine):
         *table(("question", "our choice", "why"), CHOICES),
         "\n## Figures",
         *pictures(figures, source),
-        "\n## All verdicts\n",
-        *verdict_table(figures),
-        "",
+        VERDICTS,
     ]
     (DOCS / "reproduction.md").write_text("\n".join(parts))
+    (DOCS / "lookup").mkdir(exist_ok=True)
+    verdicts = [VERDICTS_HEAD, *verdict_table(figures), ""]
+    (DOCS / "lookup" / "verdicts.md").write_text("\n".join(verdicts))
 
 
 if __name__ == "__main__":

@@ -35,7 +35,8 @@ def test_every_claim_has_a_row_with_both_verdicts(generator, tmp_path):
     judged = running.correct(tmp_path)
     generator.main(tmp_path, "A machine.")
     text = (tmp_path / "docs" / "reproduction.md").read_text()
-    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `")}
+    table = (tmp_path / "docs" / "lookup" / "verdicts.md").read_text()
+    rows = {line.split("`")[1]: line for line in table.splitlines() if line.startswith("| `")}
     for id_, record in judged.items():
         words = (generator.MARKS[record[key]] for key in ("verdict", "holm_verdict"))
         assert f"| {' | '.join(words)} | {record['p']:.2g} |" in rows[id_]

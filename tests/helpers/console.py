@@ -2,7 +2,6 @@
 
 A block is fenced as `console`; a line that begins with `$ ` is a command, what follows its output.
 A `python` block whose first line is `# NAME.py` is a script that lies there.
-`python tests/console.py FILE...` writes the output anew.
 """
 
 import os
@@ -10,7 +9,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from unittest import mock
 
@@ -75,23 +73,3 @@ def alike(printed, written):
 
 def tidy(output):
     return "".join(f"{line.rstrip()}\n" for line in output.rstrip().splitlines())
-
-
-def rewritten(text):
-    """`text` with what its commands print now."""
-    with tempfile.TemporaryDirectory() as folder:
-        write_scripts(text, folder)
-
-        def block(match):
-            lines = []
-            for part in re.split(r"^\$ ", match.group(1), flags=re.M)[1:]:
-                command = part.partition("\n")[0]
-                lines.append(f"$ {command}\n{run(command, folder)}")
-            return "```console\n" + "\n".join(lines) + "```"
-
-        return BLOCK.sub(block, text)
-
-
-if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        Path(name).write_text(rewritten(Path(name).read_text()))
