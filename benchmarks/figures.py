@@ -27,6 +27,7 @@ REACHING = (  # task, method, seed, moves, the directory of the run
     ("reach-4", "tiw-pgpe-ob", 8, 300, "runs/reach-4-tiw-pgpe-ob-8"),
 )
 FIGURES = (
+    Figure("understand/reuse-*.png", "python -m benchmarks.reuse_picture docs/understand"),
     Figure("understand/weights-*.png", "python -m benchmarks.weights_picture docs/understand"),
     Figure("recoup.png", "python -m benchmarks.rule_picture docs/recoup.png"),
     Figure("compared.png", "python -m benchmarks.bounded --picture docs/compared.png"),
