@@ -1,7 +1,7 @@
 /** A trial that waits: what to try, and a large field for what came of it. */
 
 import { insist } from "./api.js";
-import { button, complain, complaint, field, fill, fresh, h, named, say } from "./dom.js";
+import { button, complain, complaint, field, fill, fresh, h, named, say, until } from "./dom.js";
 import { exact, number, numbers, plural, short } from "./numbers.js";
 import { amendable } from "./trial.js";
 import { titled } from "./values.js";
@@ -141,6 +141,7 @@ export class Card {
   async post(verb, body, words) {
     complain(this.wrong);
     this.given = new AbortController();
+    this.held = this.node.contains(document.activeElement); // disabled, it lets go of the focus
     this.box.disabled = true;
     this.state.textContent = "Sending\u2026";
     const path = `${this.context.base}/trials/${this.trial.id}/${verb}`;
@@ -160,7 +161,12 @@ export class Card {
   waiting(why) {
     if (this.state.querySelector("button")) return; // it stays under the finger
     const stop = button("Do not send it", () => this.given.abort(), "quiet");
-    fill(this.state, `${why.message} It is sent as soon as it does. `, stop);
+    fill(this.state, `${why.message} ${until(why)} `, stop);
+  }
+
+  /** Whether the focus was here when it was sent, and is nowhere else by now. */
+  free() {
+    return this.held && (document.activeElement === document.body || this.node.contains(document.activeElement));
   }
 
   refused(problem) {
@@ -171,7 +177,7 @@ export class Card {
       this.away = true;
       const { id } = this.trial;
       this.wrong.append(" ", button("Put right\u2026", () => amendable(this.context, id), "quiet"), button("Put the card away", this.gone, "quiet"));
-    } else this.input.focus();
+    } else if (this.free()) this.input.focus();
   }
 
   update(trial) {

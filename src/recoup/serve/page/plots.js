@@ -100,6 +100,7 @@ export class Plot {
     dark.removeEventListener("change", this.redraw);
     this.made?.destroy();
     this.made = null;
+    this.show = () => null; // what was asked for comes too late
   }
 }
 

@@ -33,13 +33,13 @@ export function typed(parameter, value) {
 }
 
 /** What such a field holds; an Error with a sentence where it is none. */
-export function read(parameter, input) {
+export function read(parameter, input, focus = true) {
   if (parameter.choices) return input.value;
   try {
     return number(input.value);
   } catch (wrong) {
     input.setAttribute("aria-invalid", "true");
-    input.focus();
+    if (focus) input.focus();
     throw new Error(`${parameter.name}: ${wrong.message}`);
   }
 }
