@@ -4,7 +4,7 @@ import { insist } from "./api.js";
 import { button, complain, complaint, field, fill, fresh, h, named, say, until } from "./dom.js";
 import { exact, number, numbers, plural, short } from "./numbers.js";
 import { amendable } from "./trial.js";
-import { titled } from "./values.js";
+import { titled, valued } from "./values.js";
 
 const KINDS = { own: "values of your own", mean: "the mean policy", repeat: "the one before once more" };
 const SHOWN = 12; // parameters on a card; more are folded
@@ -28,10 +28,10 @@ export class Card {
 
   params() {
     const rows = this.context.study.parameters.map((parameter) =>
-      h("tr", {}, h("th", { scope: "row" }, titled(parameter)), h("td.number", {}, named(exact(this.trial.params?.[parameter.name])))),
+      h("tr", {}, h("th", { scope: "row" }, titled(parameter)), valued(this.trial.params?.[parameter.name])),
     );
     const frozen = Object.entries(this.context.study.frozen ?? {}).map(([name, value]) =>
-      h("tr.soft", {}, h("th", { scope: "row" }, named(name)), h("td.number", {}, named(exact(value)))),
+      h("tr.soft", {}, h("th", { scope: "row" }, named(name)), valued(value)),
     );
     const table = (some) => h("table.params", {}, h("tbody", {}, some));
     const all = [...rows, ...frozen];
@@ -50,10 +50,14 @@ export class Card {
     const label = [noun[0].toUpperCase() + noun.slice(1), unit ? h("span.unit", {}, " in ", named(unit)) : null];
     this.send = h("button.main", { type: "submit" }, "Tell");
     this.beside = this.extras();
-    const form = h(
-      "form", { onsubmit: (event) => this.tell(event), autocomplete: "off" },
+    const typed = [
       h("label", { for: this.input.id }, label), h("div.row.grow", {}, this.input, this.send),
       h("p.soft", { id: hint }, "Of several episodes: all of them, with spaces between."),
+    ];
+    const episode = h("p", {}, "What came of it is an episode step by step: a program tells that. Here it can be said that it failed.");
+    const form = h(
+      "form", { onsubmit: (event) => this.tell(event), autocomplete: "off" },
+      this.context.study.space === "actions" ? episode : typed,
       this.beside.map((one) => one.node), this.wrong, this.failure(),
     );
     return (this.box = h("fieldset.plain", {}, form));

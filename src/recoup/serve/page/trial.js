@@ -3,7 +3,7 @@
 import { get, insist } from "./api.js";
 import { button, complain, complaint, dialog, facts, field, fill, h, named, once, say } from "./dom.js";
 import { exact, number, when } from "./numbers.js";
-import { titled } from "./values.js";
+import { titled, valued } from "./values.js";
 
 /** The trial of an id, in a window of its own. */
 export async function amendable(context, id) {
@@ -34,7 +34,7 @@ function shown(context, trial, node) {
     ...Object.entries(trial.also ?? {}).map(([name, value]) => [name, exact(value)]),
   ].filter(([, value]) => value !== null && value !== undefined && value !== "");
   const rows = parameters.map((one) =>
-    h("tr", {}, h("th", { scope: "row" }, titled(one)), h("td.number", {}, named(exact(trial.params[one.name])))),
+    h("tr", {}, h("th", { scope: "row" }, titled(one)), valued(trial.params[one.name])),
   );
   return [
     facts(came.map(([name, value]) => [named(name), named(value)])),

@@ -15,6 +15,11 @@ export function titled(parameter) {
   return [named(parameter.name), parameter.unit ? h("span.unit", {}, " ", named(parameter.unit)) : null];
 }
 
+/** A cell with a value and every digit of it, in one line: it is typed into a robot. */
+export function valued(value) {
+  return h(typeof value === "number" ? "td.number.digits" : "td.number", {}, named(exact(value)));
+}
+
 /** What a parameter may be, in words. */
 export function range({ low, high, scale }) {
   if (typeof low !== "number" || typeof high !== "number") return null;
