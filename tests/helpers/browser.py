@@ -38,8 +38,8 @@ def _missing(what):
 
 
 @contextmanager
-def browsing():
-    """The browser, as long as it is needed."""
+def browsing(*args):
+    """The browser, as long as it is needed; `args` are further ones of its command line."""
     path = chromium()
     try:
         from playwright.sync_api import expect, sync_playwright
@@ -49,7 +49,7 @@ def browsing():
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=path,
-            args=["--disable-gpu", "--disable-dev-shm-usage"],
+            args=["--disable-gpu", "--disable-dev-shm-usage", *args],
             chromium_sandbox=False,
             timeout=PATIENCE,
         )
@@ -60,13 +60,14 @@ def browsing():
 
 
 @contextmanager
-def window(browser, *, width=1200, height=900, dark=False):
+def window(browser, *, width=1200, height=900, dark=False, **how):
     """A page of its own, with no cookie of another; `said` and `asked` hold all that it did."""
     context = browser.new_context(
         viewport={"width": width, "height": height},
         is_mobile=width < 600,
         has_touch=width < 600,
         color_scheme="dark" if dark else "light",
+        **how,
     )
     context.set_default_timeout(PATIENCE)
     page = context.new_page()

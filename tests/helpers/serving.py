@@ -46,6 +46,7 @@ class Server:
         self.address, self.read_address = (line.split()[-1] for line in self.printed)
         self.token = token_of(self.address)
         self.url = self.address.partition("#")[0]
+        self.host = urlsplit(self.url).hostname
         until(self.listens, self.errors.read_text)
         return self
 
@@ -55,7 +56,7 @@ class Server:
 
     def listens(self):
         with socket.socket() as trying:
-            return trying.connect_ex(("127.0.0.1", self.port)) == 0
+            return trying.connect_ex((self.host, self.port)) == 0
 
     def kill(self):
         """SIGKILL, and nothing of it is left."""

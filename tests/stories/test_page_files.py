@@ -23,9 +23,10 @@ def origin():
 
 def test_uplot_is_the_one_that_its_origin_says():
     said = {key.removeprefix("sha256 "): x for key, x in origin().items() if "sha256" in key}
-    assert set(said) == {"uPlot.iife.min.js", "uPlot.min.css"}
+    assert set(said) == {"uPlot.iife.min.js", "uPlot.min.css", "LICENSE"}
     for name, digest in said.items():
         assert hashlib.sha256((UPLOT / name).read_bytes()).hexdigest() == digest
+    assert origin()["version"] == "1.6.32"
     assert f"(v{origin()['version']})" in (UPLOT / "uPlot.iife.min.js").read_text()[:100]
     assert (UPLOT / "LICENSE").read_text().startswith("The MIT License (MIT)")
 

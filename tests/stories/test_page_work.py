@@ -38,6 +38,8 @@ def test_the_address_logs_in_and_a_return_is_told(browser, robot):
             for name, value in study.pending()[0].params.items():
                 assert name in one.inner_text()
                 assert repr(value) in one.inner_text()  # every digit: it is typed into a robot
+        for cell in one.locator("td.number").all():
+            assert cell.locator(".name").evaluate("x => x.getClientRects().length") == 1
         one.get_by_label("Return").fill("9.25")
         one.get_by_label("Return").press("Enter")
         page.get_by_text("Trial 31: 9.25 told.").first.wait_for()

@@ -167,7 +167,9 @@ async def _body(schema: Plain, request: Request) -> Given:
 async def _content(request: Request) -> bytes:
     """The body, once it is known not to be too large: what says so is not even read."""
     said, found = request.headers.get("content-length", "0"), bytearray()
-    too_large = Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has {BODY_BYTES:,} bytes.")
+    too_large = Problem(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {BODY_BYTES:,} bytes."
+    )
     if said.isdecimal() and int(said) > BODY_BYTES:
         raise too_large
     async for chunk in request.stream():

@@ -13,7 +13,7 @@ import numpy as np
 from recoup.checks import InputError, check_count, check_number, check_positive, shortly
 from recoup.core.types import Given, Plain
 from recoup.serve.calling import Caller, OnWait
-from recoup.serve.remote_trials import KEPT, Answer, Receipt, RemoteTrial
+from recoup.serve.remote_trials import KEPT, Answer, Receipt, RemoteTrial, episode
 
 STUDIES = "/v1/studies/"  # an address of the interface continues with the study's name
 TOKEN = "RECOUP_TOKEN"  # the environment variable
@@ -22,6 +22,7 @@ LEASE, GIVEN_BACK = 3600.0, 0.001  # seconds
 TOLD = {  # of a result, beside its one return, and how the server calls it
     "values": "returns",
     "failed": "failed",
+    "trajectory": "trajectory",
     "also": "also",
     "context": "context",
 }
@@ -199,14 +200,16 @@ class RemoteStudy:
         *,
         values: Sequence[float] | None = None,
         failed: str | None = None,
+        trajectory: Given = None,
         also: Given = None,
         context: Given = None,
     ) -> Receipt:
         """What came of a trial: a return, several of its episodes, or why it failed; a `Receipt`.
 
         `id` is the trial's number and `value` its return, or `values` and `failed` in its place;
-        `also` and `context` are numbers told beside it, as `Study.tell` takes them. With a list of
-        ids and one of returns, all of them or, if one is refused, none.
+        `also` and `context` are numbers told beside it, as `Study.tell` takes them. A method that
+        explores in action space is told a `trajectory` of one episode. With a list of ids and one
+        of returns or trajectories, all of them or, if one is refused, none.
 
         Raises `Refused` where the server says no, with its sentence.
 
@@ -215,20 +218,22 @@ class RemoteStudy:
         False
         """
         if isinstance(id, (list, tuple, np.ndarray)):
-            return self._tell_all(list(id), value, also, context)
-        body = _result(value, values=values, failed=failed, also=also, context=context)
+            return self._tell_all(list(id), value, trajectory, also, context)
+        more = {"values": values, "failed": failed, "trajectory": trajectory}
+        body = _result(value, **more, also=also, context=context)
         found = self._post(f"trials/{_number_of(id)}/tell", body)
         trial = self._trial(found["trial"])
         return Receipt(trial, found["until_move"], found["slip"], found["later"])
 
-    def _tell_all(self, ids: list[int], value: Given, also: Given, context: Given) -> Receipt:
+    def _tell_all(self, ids: list[int], *given: Given) -> Receipt:
+        """Of each trial its return or trajectory, and what is told beside it, or None of all."""
         n = len(ids)
-        listed = [[None] * n if x is None else list(x) for x in (value, also, context)]
+        listed = [[None] * n if x is None else list(x) for x in given]
         if any(len(x) != n for x in listed):
             raise InputError("several trials are told with a list of ids and one of returns.")
         rows = [
-            {"id": _number_of(id), **_result(x, also=a, context=c)}
-            for id, x, a, c in zip(ids, *listed, strict=True)
+            {"id": _number_of(id), **_result(x, trajectory=t, also=a, context=c)}
+            for id, x, t, a, c in zip(ids, *listed, strict=True)
         ]
         found = self._post("tell", rows)
         return Receipt(None, found["until_move"], found.get("slip"), bool(found.get("later")))
@@ -295,9 +300,9 @@ class RemoteStudy:
         """Puts a result right; `changes` of the answer says what changed.
 
         With `dry_run` it says what would change, and nothing does. `id` is the trial's number,
-        `value` its return as it should have been, or `result` is `values`, `failed`, `also` or
-        `context`, as `tell` takes them. `drop` says why it is worth nothing, `why` why it is
-        amended.
+        `value` its return as it should have been, or `result` is `values`, `failed`,
+        `trajectory`, `also` or `context`, as `tell` takes them. `drop` says why it is worth
+        nothing, `why` why it is amended.
 
         Raises `Refused` where the trial has no result, or what is given cannot be one.
 
@@ -528,6 +533,8 @@ def _result(value: Given = None, **more: Given) -> Plain:
             raise InputError(f"there is no {key!r} to tell: {', '.join(TOLD)}.")
         if given is None or key == "failed":
             body |= _given(failed=given)
+        elif key == "trajectory":
+            body[key] = episode(given)
         elif isinstance(given, Mapping):
             body[key] = {k: None if x is None else _value(str(k), x) for k, x in given.items()}
         else:

@@ -1,10 +1,11 @@
-"""What a served study gives: trials, receipts of results, and answers."""
+"""What a served study gives: trials, receipts, answers; and episodes as it takes them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from recoup.checks import InputError, check_count, shortly
 from recoup.core.types import Given, Plain
 
 
@@ -94,3 +95,16 @@ class Answer(Plain):
 KEPT = tuple(
     set(RemoteTrial.__dataclass_fields__) - {"params", "values", "std", "choices"}
 )  # fields of a trial that are as the server writes them
+
+
+def episode(given: Given) -> Given:
+    """A trajectory as the server takes it, without what lies after its steps, or "before"."""
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, Mapping) and not hasattr(given, "_asdict"):
+        raise InputError(f"a `trajectory` must be a recoup.Trajectory, got {shortly(given)}.")
+    fields = dict(given if isinstance(given, Mapping) else given._asdict())
+    steps = fields.pop("steps", None)
+    last = None if steps is None else check_count("steps of a trajectory", np.asarray(steps).item())
+    rows = {str(key): np.asarray(x)[:last].tolist() for key, x in fields.items()}
+    return rows if last is None else {**rows, "steps": last}

@@ -71,6 +71,7 @@ WHY: Plain = {"type": ["string", "null"], "maxLength": 10_000, "default": None}
 CANCEL = one_of(why=WHY)
 AMEND = one_of(
     **{key: CAME[key] for key in ("return", "returns", "failed")},
+    trajectory={"anyOf": [{"enum": ["before"]}, TRAJECTORY]},
     drop={**TEXT, "minLength": 1},
     **BESIDE,
     why=WHY,

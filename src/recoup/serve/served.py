@@ -12,6 +12,8 @@ from recoup.checks import InputError
 from recoup.core.types import Given, Plain
 from recoup.serve.changes import Change, Changes, next_version
 from recoup.serve.lane import Lane, check_same, opened
+from recoup.store.errors import Damaged
+from recoup.store.place import is_at
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING
 from recoup.study.reader.settings import RUN
 from recoup.study.study import Study
@@ -49,6 +51,7 @@ class Served:
         self._seen, self._imported = -1, (-1, 0)
         self._now = Change(0, {})
         self.error: str | None = None
+        self._moved = False
         self.columns: TrialColumns | None = None  # of the lane that reads
         self.judged, self.judged_at = dict[str, Given](), 0  # of the lane that judges
 
@@ -116,8 +119,9 @@ class Served:
 
     @property
     def watched(self) -> bool:
-        """Whether anybody has asked for it yet."""
-        return self._watched is not None
+        """Whether anybody has asked for it yet; of one that was moved away, whether it is back."""
+        back = self._moved and self._known is not None and is_at(self.path, self._known)
+        return self._watched is not None or back
 
     def look(self) -> Change:
         """How the study is now; whoever waits for a change of it is told. From any thread."""
@@ -125,9 +129,19 @@ class Served:
             try:
                 return self._looked()
             except InputError as wrong:
-                self.error = str(wrong)
-                self._forget()
+                self._lost(wrong)
                 raise
+
+    def _lost(self, wrong: InputError) -> None:
+        """The file cannot be read: whoever waits for a change hears of it once, and may ask why."""
+        known, self.error = self.error, str(wrong)
+        self._forget()
+        self._moved = self._known is not None and not is_at(self.path, self._known)
+        if known is None and isinstance(wrong, Damaged) and self._now.version > 0:
+            version = next_version(self._now.version)
+            line = {**self._now.line, "version": version, "error": str(wrong)}
+            self._now = Change(version, line)
+            self._publish(self.changes, self._now)
 
     def _looked(self) -> Change:
         check_same(self.path, self._known)
@@ -138,6 +152,7 @@ class Served:
         if number == self._seen and self.error is None:
             return self._now
         fresh, self._seen, self.error = self._now.version > 0, number, None
+        self._moved = False
         version = next_version(self._now.version)
         self._now = Change(version, {"version": version, **self._line(self._watched)})
         if fresh:

@@ -59,6 +59,7 @@ def described(study: Study, call: Call) -> Plain:
             "noun": opened.goal.noun,
             "unit": opened.return_unit or None,
             "dim": len(opened.labels),
+            "space": study.method.space,
             "named": bool(study.names),
             "parameters": parameters(study),
             "batch": study.batch,

@@ -29,6 +29,7 @@ from recoup.study.voice.slips import AROUND, slips
 
 PLAIN_KEY = re.compile(r"[!-~]+")
 KEY, KEY_LENGTH = "idempotency-key", 200  # the header, and its characters
+AMENDING = ("drop", "why", "dry_run")  # fields of an amendment beside the result
 DONE_BEFORE = "this was done before."  # what is said to who asks again
 ASK_SECONDS = 2.0  # at most, that who asks waits for a move
 
@@ -247,7 +248,7 @@ def _amended(study: Study, number: int, body: Plain) -> Plain:
     if not study.store.results([number]):
         raise Problem(HTTPStatus.CONFLICT, f"trial {number} has no result yet: tell it.")
     keys = {"return": "value", "returns": "values"}
-    names = ("return", "returns", "failed", "also", "context", "drop", "why", "dry_run")
+    names = (*("return", "returns", "failed", "trajectory", "also", "context"), *AMENDING)
     how: Plain = {keys.get(key, key): body.get(key) for key in names}
     found = study.amend(number, **how)
     changes = [found.words] if found.words else []

@@ -1,10 +1,10 @@
 /** A trial that waits: what to try, and a large field for what came of it. */
 
 import { insist } from "./api.js";
-import { button, complain, complaint, field, fill, fresh, h, named, say } from "./dom.js";
+import { button, complain, complaint, field, fill, fresh, h, named, say, until } from "./dom.js";
 import { exact, number, numbers, plural, short } from "./numbers.js";
 import { amendable } from "./trial.js";
-import { titled } from "./values.js";
+import { titled, valued } from "./values.js";
 
 const KINDS = { own: "values of your own", mean: "the mean policy", repeat: "the one before once more" };
 const SHOWN = 12; // parameters on a card; more are folded
@@ -28,10 +28,10 @@ export class Card {
 
   params() {
     const rows = this.context.study.parameters.map((parameter) =>
-      h("tr", {}, h("th", { scope: "row" }, titled(parameter)), h("td.number", {}, named(exact(this.trial.params?.[parameter.name])))),
+      h("tr", {}, h("th", { scope: "row" }, titled(parameter)), valued(this.trial.params?.[parameter.name])),
     );
     const frozen = Object.entries(this.context.study.frozen ?? {}).map(([name, value]) =>
-      h("tr.soft", {}, h("th", { scope: "row" }, named(name)), h("td.number", {}, named(exact(value)))),
+      h("tr.soft", {}, h("th", { scope: "row" }, named(name)), valued(value)),
     );
     const table = (some) => h("table.params", {}, h("tbody", {}, some));
     const all = [...rows, ...frozen];
@@ -50,10 +50,14 @@ export class Card {
     const label = [noun[0].toUpperCase() + noun.slice(1), unit ? h("span.unit", {}, " in ", named(unit)) : null];
     this.send = h("button.main", { type: "submit" }, "Tell");
     this.beside = this.extras();
-    const form = h(
-      "form", { onsubmit: (event) => this.tell(event), autocomplete: "off" },
+    const typed = [
       h("label", { for: this.input.id }, label), h("div.row.grow", {}, this.input, this.send),
       h("p.soft", { id: hint }, "Of several episodes: all of them, with spaces between."),
+    ];
+    const episode = h("p", {}, "What came of it is an episode step by step: a program tells that. Here it can be said that it failed.");
+    const form = h(
+      "form", { onsubmit: (event) => this.tell(event), autocomplete: "off" },
+      this.context.study.space === "actions" ? episode : typed,
       this.beside.map((one) => one.node), this.wrong, this.failure(),
     );
     return (this.box = h("fieldset.plain", {}, form));
@@ -141,6 +145,7 @@ export class Card {
   async post(verb, body, words) {
     complain(this.wrong);
     this.given = new AbortController();
+    this.held = this.node.contains(document.activeElement); // disabled, it lets go of the focus
     this.box.disabled = true;
     this.state.textContent = "Sending\u2026";
     const path = `${this.context.base}/trials/${this.trial.id}/${verb}`;
@@ -160,7 +165,12 @@ export class Card {
   waiting(why) {
     if (this.state.querySelector("button")) return; // it stays under the finger
     const stop = button("Do not send it", () => this.given.abort(), "quiet");
-    fill(this.state, `${why.message} It is sent as soon as it does. `, stop);
+    fill(this.state, `${why.message} ${until(why)} `, stop);
+  }
+
+  /** Whether the focus was here when it was sent, and is nowhere else by now. */
+  free() {
+    return this.held && (document.activeElement === document.body || this.node.contains(document.activeElement));
   }
 
   refused(problem) {
@@ -171,7 +181,7 @@ export class Card {
       this.away = true;
       const { id } = this.trial;
       this.wrong.append(" ", button("Put right\u2026", () => amendable(this.context, id), "quiet"), button("Put the card away", this.gone, "quiet"));
-    } else this.input.focus();
+    } else if (this.free()) this.input.focus();
   }
 
   update(trial) {

@@ -1,7 +1,7 @@
 /** Ask the data: what would another distribution earn? No rollout is spent on it. */
 
 import { ask, insist } from "./api.js";
-import { button, complain, complaint, field, fill, fresh, h, rested, say } from "./dom.js";
+import { button, complain, complaint, field, fill, fresh, h, once, rested, say } from "./dom.js";
 import { between, exact, number, percent, short } from "./numbers.js";
 import { filter, range, read, titled, typed } from "./values.js";
 
@@ -60,7 +60,7 @@ class Answer {
 
 class Panel {
   constructor(context) {
-    this.context = context;
+    Object.assign(this, { context, touches: 0, answered: -1 }); // candidates so far; the last with a whole answer
     this.answer = new Answer();
     this.wrong = complaint();
     this.rest = rested(REST, () => this.evaluate());
@@ -115,6 +115,7 @@ class Panel {
   }
 
   moved() {
+    this.touches += 1;
     complain(this.wrong);
     this.stopped?.abort();
     this.rest();
@@ -130,12 +131,13 @@ class Panel {
     this.hurrying = true;
     do {
       this.pending = false;
+      const mine = this.touches;
       try {
         const body = { ...this.candidate(), quick: true };
         const found = await ask(`${this.context.base}/evaluate`, body);
-        if (this.busy !== "whole") this.answer.quick(found);
+        if (mine > this.answered) this.answer.quick(found); // else the whole answer was faster
       } catch (wrong) {
-        complain(this.wrong, wrong.message);
+        if (mine > this.answered) complain(this.wrong, wrong.message);
       }
     } while (this.pending);
     this.hurrying = false;
@@ -144,21 +146,23 @@ class Panel {
   async evaluate() {
     this.stopped?.abort();
     const mine = new AbortController();
+    const touches = this.touches;
     this.stopped = mine;
     try {
       const found = await ask(`${this.context.base}/evaluate`, this.candidate(), mine.signal);
       if (this.stopped !== mine) return;
-      this.busy = "whole";
+      this.answered = touches;
       this.answer.whole(found);
       complain(this.wrong);
     } catch (wrong) {
-      if (wrong.name !== "AbortError") this.answer.silent(wrong.message);
-    } finally {
-      this.busy = null;
+      if (wrong.name === "AbortError") return;
+      this.answered = touches;
+      this.answer.silent(wrong.message);
     }
   }
 
   reset() {
+    this.touches += 1;
     this.rows.forEach((row) => row.reset(this.context.study));
     this.all.input.value = position(1);
     this.all.say();
@@ -168,10 +172,12 @@ class Panel {
 
   async suggest() {
     fill(this.suggested, "Looking\u2026");
+    const before = this.touches;
     try {
       const found = await ask(`${this.context.base}/suggest`, {});
       fill(this.suggested, found.sentence);
-      if (!found.params) return;
+      if (!found.params || before !== this.touches) return; // moved by hand meanwhile
+      this.touches += 1;
       this.rows.forEach((row) => row.setMean(found.params[row.name]));
       this.evaluate();
     } catch (wrong) {
@@ -179,16 +185,13 @@ class Panel {
     }
   }
 
-  async enqueue() {
-    complain(this.wrong);
-    try {
+  enqueue() {
+    return once(this.node, this.wrong, async (how) => {
       const params = Object.fromEntries(this.rows.map((row) => [row.name, row.mean()]));
-      await insist(`${this.context.base}/enqueue`, { params, note: "asked of the data" });
+      await insist(`${this.context.base}/enqueue`, { params, note: "asked of the data" }, how);
       say("In line: the next who asks is given it.");
       this.context.refresh();
-    } catch (wrong) {
-      complain(this.wrong, wrong.message);
-    }
+    });
   }
 
   /** New results: what nobody has touched goes along, and the answer is asked for again. */
@@ -263,8 +266,9 @@ class Row {
     return this.moved();
   }
 
+  /** What stands in its field; the focus stays where it is, since sliders and the stream ask for it too. */
   mean() {
-    return read(this.parameter, this.input);
+    return read(this.parameter, this.input, false);
   }
 
   spread() {

@@ -1,6 +1,7 @@
 /** Deploy: which values to keep, what they are worth, whether to go on; the report. */
 
 import { ask } from "./api.js";
+import { coalesced } from "./live.js";
 import { button, complain, complaint, field, fill, h, named, say } from "./dom.js";
 import { exact, number, percent, short } from "./numbers.js";
 import { titled } from "./values.js";
@@ -16,15 +17,18 @@ export function deploy(context) {
   const wrong = complaint();
   const report = h("a.button.main", { href: `${base}/report`, download: `${study.name.slice(0, 100)}.html` }, "Save the report");
 
-  async function update() {
-    complain(wrong);
+  let given = { budget: null, worth: null }; // what is half typed is not asked yet
+
+  const update = coalesced(async () => {
     try {
-      draw(await ask(`${base}/recommend`, { budget: whole(budget), worth: typed(worth) }));
+      const found = await ask(`${base}/recommend`, given);
+      complain(wrong);
+      draw(found);
     } catch (problem) {
       if (words.querySelector(".soft")) fill(words);
       complain(wrong, problem.message);
     }
-  }
+  });
 
   function draw(found) {
     fill(verdict, found.verdict ? h("span.badge.large", {}, found.verdict) : null);
@@ -35,6 +39,11 @@ export function deploy(context) {
 
   const asked = (event) => {
     event.preventDefault();
+    try {
+      given = { budget: whole(budget), worth: typed(worth) };
+    } catch (problem) {
+      return complain(wrong, problem.message);
+    }
     return update();
   };
   const node = h(

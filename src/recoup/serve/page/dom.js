@@ -63,8 +63,35 @@ export function complaint(text = "") {
 }
 
 export function complain(node, text) {
-  node.textContent = text || "";
+  if (node.textContent !== (text || "")) node.textContent = text || ""; // else it would be read out again
   node.hidden = !text;
+}
+
+/**
+ * One write at a time from `area`: `send({ signal, waiting })` is not begun while another is on its way.
+ * What goes wrong, and why it takes long, stands in the line `wrong`; a window that is closed sends no more.
+ */
+export async function once(area, wrong, send) {
+  if (area.getAttribute("aria-busy")) return;
+  const given = new AbortController();
+  const stop = () => given.abort();
+  area.closest("dialog")?.addEventListener("close", stop);
+  area.setAttribute("aria-busy", "true");
+  complain(wrong);
+  try {
+    await send({ signal: given.signal, waiting: (why) => complain(wrong, `${why.message} ${until(why)}`) });
+    complain(wrong);
+  } catch (problem) {
+    complain(wrong, problem.name === "AbortError" ? "" : problem.message);
+  } finally {
+    area.closest("dialog")?.removeEventListener("close", stop);
+    area.removeAttribute("aria-busy");
+  }
+}
+
+/** What becomes of a write that has no answer yet. */
+export function until({ status }) {
+  return status ? "It is sent again until it is taken." : "It is sent as soon as it does.";
 }
 
 /** What waits until nothing has happened for `ms`. */

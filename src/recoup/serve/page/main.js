@@ -53,7 +53,9 @@ function lock(text) {
     "form.banner", { id: "lock", onsubmit: open, "aria-label": "Open this server" },
     h("p", {}, text), field("Token", input, note), wrong, h("button.main", { type: "submit" }, "Open"),
   );
-  main.before(form);
+  const over = document.querySelector("dialog[open]"); // what lies under it cannot be reached
+  if (over) over.firstChild.after(form);
+  else main.before(form);
   if (!shown) {
     fill(document.getElementById("top"));
     fill(main, h("h1", {}, "Recoup"));
@@ -61,17 +63,21 @@ function lock(text) {
   input.focus();
 }
 
-/** The view that the address names. */
+let routes = 0;
+
+/** The view that the address names; of two that are looked for at once, the later. */
 async function route() {
+  const mine = (routes += 1);
   const [kind, name, tab] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
   if (kind === "study" && shown?.name === name) return shown.turn(tab);
   let service;
   try {
     service = await get("/v1");
   } catch (wrong) {
-    if (wrong.status !== 401) return later(wrong);
+    if (wrong.status !== 401 && mine === routes) return later(wrong);
     return null;
   }
+  if (mine !== routes) return shown;
   shown?.end();
   shown = null;
   const made = { study, run }[kind] ?? overview;

@@ -35,7 +35,9 @@ export function exact(value) {
 export function short(value, digits = 5) {
   if (typeof value !== "number") return exact(value);
   if (!Number.isFinite(value)) return "";
-  if (Number.isInteger(value) && Math.abs(value) < 1e15) return String(value);
+  const size = Math.abs(value);
+  if (Number.isInteger(value) && size < 1e15) return String(value);
+  if (size >= 10 ** digits - 0.5 && size < 1e9) return String(Math.round(value));
   const text = value.toPrecision(digits);
   const [mantissa, power] = text.split("e");
   const trimmed = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
@@ -52,7 +54,8 @@ export function plural(n, noun) {
 }
 
 export function percent(share) {
-  return `${short(100 * share, 2)}\u00a0%`;
+  const whole = Math.abs(share) >= 0.0995; // two digits of it are whole numbers
+  return `${whole ? Math.round(100 * share) : short(100 * share, 2)}\u00a0%`;
 }
 
 /** `9.84 (95 %: 9.2 to 10.5)`, or the number alone where there is no interval. */

@@ -9,17 +9,19 @@ const EVERY = 5000;
 export function overview({ service, top, main }) {
   fill(top, h("div.bar", {}, h("strong.brand", {}, "Recoup"), h("span.soft", {}, service.version)));
   document.title = "Recoup";
+  let ended = false;
   const look = async () => {
     if (document.hidden) return;
     try {
-      draw(main, await get("/v1"));
+      const found = await get("/v1");
+      if (!ended) draw(main, found);
     } catch {
       // the banner says so
     }
   };
   draw(main, service);
   const timer = setInterval(look, EVERY);
-  return { name: null, again: look, end: () => clearInterval(timer) };
+  return { name: null, again: look, end: () => ((ended = true), clearInterval(timer)) };
 }
 
 let last = "";

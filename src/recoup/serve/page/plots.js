@@ -60,7 +60,7 @@ export class Plot {
       scales: { x: { time: false, ...now.x }, y: { ...now.y } },
       axes: [
         { ...axis, values, ...now.across, size: 34 },
-        { ...axis, values, ...now.up, size: (plot, found) => Math.max(40, 12 + 7 * Math.max(0, ...(found ?? []).map((text) => text.length))) },
+        { ...axis, values, ...now.up, size: (plot, found) => Math.max(44, 20 + 7 * Math.max(0, ...(found ?? []).map((text) => text.length))) },
       ],
       legend: { show: false },
       cursor: { drag: { x: true, y: false }, points: { size: 8 }, ...(now.pick ? { dataIdx: now.pick } : {}) },
@@ -100,6 +100,7 @@ export class Plot {
     dark.removeEventListener("change", this.redraw);
     this.made?.destroy();
     this.made = null;
+    this.show = () => null; // what was asked for comes too late
   }
 }
 

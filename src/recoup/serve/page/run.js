@@ -1,7 +1,8 @@
 /** A run of `recoup train`: what it is, and how it learned. */
 
 import { get } from "./api.js";
-import { facts, fill, h, named } from "./dom.js";
+import { complain, complaint, facts, fill, h, named } from "./dom.js";
+import { coalesced } from "./live.js";
 import { short } from "./numbers.js";
 import { Plot, colours } from "./plots.js";
 
@@ -14,19 +15,24 @@ export function run({ name, top, main }) {
   const about = h("div", {});
   const host = h("div", {});
   const films = h("div", {});
-  fill(main, h("h1", {}, named(name)), about, h("h2", {}, "Expected return over episodes"), host, films);
+  const wrong = complaint();
+  fill(main, h("h1", {}, named(name)), wrong, about, h("h2", {}, "Expected return over episodes"), host, films);
   const plot = new Plot(host, curve);
-  const look = async () => {
+  const drawAbout = whenOther((found) => fill(about, facts(Object.entries(found).filter(([key, value]) => plain(value) && !LEFT_OUT.includes(key)).map(([key, value]) => [words(key), shown(value)]))));
+  const drawFilm = whenOther((there) => fill(films, there && film(base)));
+  const drawCurve = whenOther((found) => plot.show(found));
+  const look = coalesced(async () => {
     if (document.hidden) return;
     try {
       const found = await get(base);
-      fill(about, facts(Object.entries(found).filter(([key, value]) => plain(value) && !LEFT_OUT.includes(key)).map(([key, value]) => [words(key), shown(value)])));
-      fill(films, film(found, base));
-      plot.show(await get(`${base}/curve`));
-    } catch (wrong) {
-      if (wrong.status) fill(host, h("p.soft", {}, wrong.message));
+      drawAbout(found);
+      drawFilm(found.film);
+      drawCurve(await get(`${base}/curve`));
+      complain(wrong);
+    } catch (problem) {
+      if (problem.status && problem.status !== 401) complain(wrong, problem.message);
     }
-  };
+  });
   look();
   const timer = setInterval(look, EVERY);
   return { name: null, again: look, end: () => (clearInterval(timer), plot.end()) };
@@ -48,8 +54,17 @@ function shown(value) {
   return typeof value === "boolean" ? (value ? "yes" : "no") : typeof value === "number" ? short(value) : named(value);
 }
 
-function film(found, base) {
-  if (!found.film) return null;
+/** Draws what is another than it was: a film goes on, and a plot stays as it was dragged. */
+function whenOther(draw) {
+  let last;
+  return (found) => {
+    const now = JSON.stringify(found);
+    if (now !== last) draw(found);
+    last = now;
+  };
+}
+
+function film(base) {
   return h("figure", {}, h("video", { src: `${base}/film`, controls: true, muted: true, playsInline: true, preload: "metadata" }), h("figcaption", {}, "An episode of its policy"));
 }
 

@@ -1,9 +1,9 @@
 /** A study: what stands over its four views, and the stream that keeps them up to date. */
 
-import { changed, insist } from "./api.js";
+import { changed, get, insist, line } from "./api.js";
 import { data } from "./data.js";
 import { deploy } from "./deploy.js";
-import { button, fill, h, named, say } from "./dom.js";
+import { button, complain, complaint, fill, h, named, once, say } from "./dom.js";
 import { coalesced, Live } from "./live.js";
 import { plural } from "./numbers.js";
 import { counted } from "./overview.js";
@@ -21,9 +21,11 @@ export function study({ service, name, tab, top, main }) {
   const base = `/v1/studies/${encodeURIComponent(name)}`;
   const context = { name, base, study: null, mayWrite: false };
   const known = {};
-  const head = h("div.bar-study", {});
-  const tabs = h("nav", { "aria-label": "Views of the study" });
-  fill(top, h("div.bar", {}, h("a", { href: "#/" }, "All studies"), head), tabs);
+  const head = new Head(() => refresh());
+  const links = new Map(TABS.map(([key, label]) => [key, h("a", { href: `#/study/${encodeURIComponent(name)}/${key}` }, label)]));
+  const trouble = complaint();
+  const tabs = h("nav", { "aria-label": "Views of the study" }, [...links.values()]);
+  fill(top, h("div.bar", {}, h("a", { href: "#/" }, "All studies"), head.node), tabs, trouble);
   let view = null;
   let at = null;
   let ended = false;
@@ -34,7 +36,7 @@ export function study({ service, name, tab, top, main }) {
     at = key;
     view?.end?.();
     view = null;
-    drawTabs(tabs, name, key);
+    for (const [other, link] of links) other === key ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
     if (context.study) show(make);
   }
 
@@ -51,62 +53,87 @@ export function study({ service, name, tab, top, main }) {
       if (found) {
         context.study = found;
         context.mayWrite = service.may_write && found.writable !== false && !found.run;
-        drawHead(head, context, refresh);
+        head.draw(context);
       }
+      complain(trouble);
       if (!view) show(TABS.find(([key]) => key === at)[2]);
       else if (found) view.update();
     } catch (wrong) {
-      if (wrong.status && wrong.status !== 401 && !ended) gone(main, wrong, context.study);
+      if (wrong.status && wrong.status !== 401 && !ended) gone(wrong);
     }
   });
+
+  /** It cannot be read: what was shown before stays, under the reason. */
+  function gone(wrong) {
+    known.tag = null;
+    if (context.study) complain(trouble, wrong.message);
+    else fill(main, h("h1", {}, "This study cannot be shown"), h("p.wrong", { role: "alert" }, wrong.message));
+  }
+
+  /** After the server was away: what was asked of it meanwhile has no answer. */
+  function back() {
+    known.tag = null;
+    if (!line.away) refresh();
+  }
   context.refresh = refresh;
 
   turn(tab);
   refresh();
   const live = new Live(`${base}/events`, refresh);
-  const again = () => {
+  line.addEventListener("change", back);
+
+  /** Another token: it may allow more than the one before, or less. */
+  const again = async () => {
+    const before = service.may_write;
+    service = await get("/v1").catch(() => service);
+    if (service.may_write !== before) {
+      view?.end?.();
+      view = null;
+    }
     known.tag = null;
     live.look();
     return refresh();
   };
   const end = () => {
     ended = true;
+    line.removeEventListener("change", back);
     live.end();
     view?.end?.();
   };
   return { name, turn, again, end };
 }
 
-function gone(main, wrong, before) {
-  if (before) say(wrong.message);
-  else fill(main, h("h1", {}, "This study cannot be shown"), h("p.wrong", { role: "alert" }, wrong.message));
-}
+/** What stands over the views: how it fares, and whether it is paused. */
+class Head {
+  constructor(refresh) {
+    this.refresh = refresh;
+    this.said = h("span.soft", {});
+    this.name = h("strong", {});
+    this.wrong = complaint();
+    this.resume = button("Resume", () => this.resumed());
+    this.paused = h("span.paused", {}, "Paused: nobody is given trials. ", this.resume);
+    this.node = h("div.bar-study", {}, this.name, this.said, this.wrong);
+  }
 
-function drawTabs(tabs, name, at) {
-  const link = ([key, label]) =>
-    h("a", { href: `#/study/${encodeURIComponent(name)}/${key}`, "aria-current": key === at ? "page" : null }, label);
-  fill(tabs, TABS.map(link));
-}
+  draw({ base, study: now, mayWrite }) {
+    this.base = base;
+    const title = now.title || now.name;
+    document.title = `${title.slice(0, 80)} \u2013 Recoup`;
+    const due = now.missing?.length ? "a move is due, and needs parts that this server does not have" : "a move is being made";
+    const until = now.until_move > 0 ? `${plural(now.until_move, "result")} until the next move` : due;
+    this.said.textContent = [counted(now.counts), plural(now.moves, "move"), until].join(" \u00b7 ");
+    this.name.title = title;
+    if (this.name.textContent !== title) fill(this.name, named(title));
+    if (!now.paused_since) this.paused.remove();
+    else if (!this.paused.isConnected) this.wrong.before(this.paused);
+    this.resume.hidden = !mayWrite;
+  }
 
-function drawHead(head, context, refresh) {
-  const { study: now } = context;
-  const title = now.title || now.name;
-  document.title = `${title.slice(0, 80)} \u2013 Recoup`;
-  const until = now.until_move > 0 ? `${plural(now.until_move, "result")} until the next move` : "a move is being made";
-  const said = [counted(now.counts), plural(now.moves, "move"), until].join(" \u00b7 ");
-  fill(head, h("strong", { title }, named(title)), h("span.soft", {}, said), paused(context, refresh));
-}
-
-function paused({ base, study: now, mayWrite }, refresh) {
-  if (!now.paused_since) return null;
-  const resume = async () => {
-    try {
-      await insist(`${base}/resume`, {});
+  resumed() {
+    return once(this.node, this.wrong, async (how) => {
+      await insist(`${this.base}/resume`, {}, how);
       say("Trials can be asked for again.");
-      refresh();
-    } catch (wrong) {
-      say(wrong.message);
-    }
-  };
-  return h("span.paused", {}, "Paused: nobody is given trials. ", mayWrite && button("Resume", resume));
+      this.refresh();
+    });
+  }
 }

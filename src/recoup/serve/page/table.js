@@ -21,7 +21,7 @@ export function table(context) {
 
 class Table {
   constructor(context) {
-    Object.assign(this, { context, trials: [], sort: ["id", -1], page: 0 });
+    Object.assign(this, { context, trials: [], sort: ["id", -1], page: 0, chosen: 0 });
     this.status = h("select", { onchange: () => this.again() }, STATUS.map(([label, value]) => h("option", { value }, label)));
     this.text = h("input", { type: "search", autocomplete: "off", oninput: () => this.turn(0) });
     this.columns = h("input", { type: "search", autocomplete: "off", oninput: () => this.draw() });
@@ -64,23 +64,29 @@ class Table {
   async update() {
     const few = !["", "ok"].includes(this.status.value);
     const start = few ? 0 : Math.max(0, Math.min(this.start ?? Infinity, this.total - AT_ONCE));
-    const known = this.trials.filter((trial) => trial.id <= this.total - AT_ONCE);
+    const stays = this.putRight === this.context.putRight; // an amendment may be of any trial
+    const known = stays ? this.trials.filter((trial) => trial.id <= this.total - AT_ONCE) : [];
     const from = known.length ? Math.max(start, this.total - AT_ONCE) : start;
+    const { chosen } = this;
     const found = await this.between(from, Infinity);
+    if (chosen !== this.chosen) return; // others are wanted meanwhile
+    this.putRight = this.context.putRight;
     this.trials = [...known.filter((trial) => trial.id <= from), ...found];
     this.start = start;
     this.draw();
   }
 
   again() {
-    Object.assign(this, { trials: [], page: 0, start: undefined });
+    Object.assign(this, { trials: [], page: 0, start: undefined, chosen: this.chosen + 1 });
     return this.update().catch((wrong) => say(wrong.message));
   }
 
   async earlier() {
     try {
       const start = Math.max(0, this.start - EARLIER);
+      const { chosen } = this;
       const found = await this.between(start, this.start);
+      if (chosen !== this.chosen || start >= this.start) return;
       this.trials = [...found, ...this.trials];
       this.start = start;
       this.draw();
@@ -121,7 +127,16 @@ class Table {
     return found.sort((a, b) => sign * compared(of(a), of(b), sign));
   }
 
+  /** Draws it anew; the focus stays on the button of the same name. */
   draw() {
+    const held = document.activeElement;
+    const here = [this.body, this.pager].find((part) => part.contains(held));
+    const name = here && nameOf(held);
+    this.drawn();
+    if (name) [...here.querySelectorAll("button:not(:disabled)")].find((one) => nameOf(one) === name)?.focus({ preventScroll: true });
+  }
+
+  drawn() {
     const found = this.rows();
     const pages = Math.max(Math.ceil(found.length / ROWS), 1);
     this.page = Math.min(this.page, pages - 1);
@@ -173,6 +188,10 @@ class Table {
       this.start > 0 && button(`Read ${count(Math.min(EARLIER, this.start))} earlier ones`, () => this.earlier()),
     );
   }
+}
+
+function nameOf(button) {
+  return button.getAttribute("aria-label") ?? button.textContent.replace(/ [\u2191\u2193]$/, "");
 }
 
 /** The order of two cells; what is missing comes last either way. */

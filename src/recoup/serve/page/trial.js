@@ -1,9 +1,9 @@
 /** A trial by itself: what was tried, what came of it, a note, and putting it right. */
 
 import { get, insist } from "./api.js";
-import { button, complain, complaint, dialog, facts, field, fill, h, named, say } from "./dom.js";
+import { button, complain, complaint, dialog, facts, field, fill, h, named, once, say } from "./dom.js";
 import { exact, number, when } from "./numbers.js";
-import { titled } from "./values.js";
+import { titled, valued } from "./values.js";
 
 /** The trial of an id, in a window of its own. */
 export async function amendable(context, id) {
@@ -34,7 +34,7 @@ function shown(context, trial, node) {
     ...Object.entries(trial.also ?? {}).map(([name, value]) => [name, exact(value)]),
   ].filter(([, value]) => value !== null && value !== undefined && value !== "");
   const rows = parameters.map((one) =>
-    h("tr", {}, h("th", { scope: "row" }, titled(one)), h("td.number", {}, named(exact(trial.params[one.name])))),
+    h("tr", {}, h("th", { scope: "row" }, titled(one)), valued(trial.params[one.name])),
   );
   return [
     facts(came.map(([name, value]) => [named(name), named(value)])),
@@ -51,17 +51,19 @@ function writing(context, trial, node) {
 function noting(context, trial) {
   const input = h("input", { type: "text", maxLength: 1000, autocomplete: "off" });
   const wrong = complaint();
-  const note = async (event) => {
+  const done = h("p.soft", { role: "status" });
+  const note = (event) => {
     event.preventDefault();
-    try {
-      await insist(`${context.base}/note`, { text: input.value, trial: trial.id });
+    done.textContent = "";
+    return once(form, wrong, async (how) => {
+      if (!input.value.trim()) throw new Error("Say in a few words what is to be written down.");
+      await insist(`${context.base}/note`, { text: input.value, trial: trial.id }, how);
       input.value = "";
-      say("Written down.");
-    } catch (problem) {
-      complain(wrong, problem.message);
-    }
+      done.textContent = "Written down.";
+    });
   };
-  return h("form", { onsubmit: note }, h("div.row.grow", {}, field("Write something down about it", input), h("button", { type: "submit" }, "Write down")), wrong);
+  const form = h("form", { onsubmit: note }, h("div.row.grow", {}, field("Write something down about it", input), h("button", { type: "submit" }, "Write down")), wrong, done);
+  return form;
 }
 
 const WAYS = [
@@ -97,31 +99,27 @@ function amending(context, trial, node) {
     if (!reason.value.trim()) throw new Error("Say in a few words what happened.");
     return { [way()]: reason.value.trim(), ...common };
   };
-  const post = (body) => insist(`${context.base}/trials/${trial.id}/amend`, body);
-  const look = async (event) => {
+  const post = (body, how) => insist(`${context.base}/trials/${trial.id}/amend`, body, how);
+  const look = (event) => {
     event.preventDefault();
-    complain(wrong);
     fill(changes);
-    try {
+    return once(form, wrong, async (how) => {
       const body = given();
-      const found = await post({ ...body, dry_run: true });
+      const before = JSON.stringify(body);
+      const found = await post({ ...body, dry_run: true }, how);
+      if (JSON.stringify(given()) !== before) return; // it was changed meanwhile
       const go = button("Change it", () => done(body), "main");
       fill(changes, h("h3", {}, "This would change"), h("ul", {}, found.changes.map((text) => h("li", {}, text))), h("div.row", {}, go, button("Leave it as it is", () => node.close())));
       go.focus();
-    } catch (problem) {
-      complain(wrong, problem.message);
-    }
+    });
   };
-  const done = async (body) => {
-    try {
-      await post({ ...body, dry_run: false });
-      say(`Trial ${trial.id} was put right.`);
-      node.close();
-      context.refresh();
-    } catch (problem) {
-      complain(wrong, problem.message);
-    }
-  };
+  const done = (body) => once(form, wrong, async (how) => {
+    await post({ ...body, dry_run: false }, how);
+    say(`Trial ${trial.id} was put right.`);
+    context.putRight = (context.putRight ?? 0) + 1;
+    node.close();
+    context.refresh();
+  });
   for (const input of [value, reason, why]) input.addEventListener("input", () => fill(changes));
   const form = h(
     "form", { onsubmit: look },

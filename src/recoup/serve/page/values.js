@@ -15,6 +15,11 @@ export function titled(parameter) {
   return [named(parameter.name), parameter.unit ? h("span.unit", {}, " ", named(parameter.unit)) : null];
 }
 
+/** A cell with a value and every digit of it, in one line: it is typed into a robot. */
+export function valued(value) {
+  return h(typeof value === "number" ? "td.number.digits" : "td.number", {}, named(exact(value)));
+}
+
 /** What a parameter may be, in words. */
 export function range({ low, high, scale }) {
   if (typeof low !== "number" || typeof high !== "number") return null;
@@ -33,13 +38,13 @@ export function typed(parameter, value) {
 }
 
 /** What such a field holds; an Error with a sentence where it is none. */
-export function read(parameter, input) {
+export function read(parameter, input, focus = true) {
   if (parameter.choices) return input.value;
   try {
     return number(input.value);
   } catch (wrong) {
     input.setAttribute("aria-invalid", "true");
-    input.focus();
+    if (focus) input.focus();
     throw new Error(`${parameter.name}: ${wrong.message}`);
   }
 }

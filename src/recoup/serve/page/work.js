@@ -1,8 +1,9 @@
 /** Work: what waits, as cards; asking for more; what was told just now. */
 
-import { get, insist } from "./api.js";
+import { ask as asked, get, insist } from "./api.js";
 import { Card } from "./card.js";
-import { button, complain, complaint, dialog, field, fill, h, named, say } from "./dom.js";
+import { button, complain, complaint, dialog, field, fill, h, named, once, say } from "./dom.js";
+import { coalesced } from "./live.js";
 import { plural, short } from "./numbers.js";
 import { amendable } from "./trial.js";
 import { values, Values } from "./values.js";
@@ -27,6 +28,8 @@ export function work(context) {
     h("section", { "aria-label": "Told just now", "aria-live": "polite" }, told),
   );
   let room = AT_ONCE;
+  let looks = 0; // how often it was asked what waits
+  const heardAt = new Map(); // trial -> after which look its result was told here
 
   function drawQueue() {
     const rows = context.study.enqueued ?? [];
@@ -34,15 +37,16 @@ export function work(context) {
     fill(queue, rows.length > 0 && h("details", {}, h("summary", {}, `${plural(rows.length, "candidate")} in line for the next who asks`), h("ol", {}, rows.slice(0, 50).map(line))));
   }
 
-  async function update() {
+  const update = coalesced(async () => {
     drawQueue();
+    looks += 1;
     try {
       const found = await get(`${context.base}/waiting`);
-      draw(found.trials);
+      draw(found.trials.filter((trial) => looks > (heardAt.get(trial.id) ?? 0)));
     } catch (wrong) {
       if (wrong.status && wrong.status !== 401) say(wrong.message);
     }
-  }
+  });
 
   function draw(trials) {
     const now = new Map(trials.slice(0, room).map((trial) => [trial.id, trial]));
@@ -64,7 +68,7 @@ export function work(context) {
 
   function drop(id) {
     const card = cards.get(id);
-    const next = card.node.contains(document.activeElement) && (card.node.nextElementSibling ?? card.node.previousElementSibling);
+    const next = (card.free() || card.node.contains(document.activeElement)) && (card.node.nextElementSibling ?? card.node.previousElementSibling);
     card.node.remove();
     cards.delete(id);
     if (next) next.querySelector("input")?.focus({ preventScroll: true });
@@ -72,6 +76,7 @@ export function work(context) {
   }
 
   function heard(id, answer, words) {
+    heardAt.set(id, looks);
     drop(id);
     const row = receipt(context, id, answer, words);
     if (answer?.slip) {
@@ -122,48 +127,36 @@ function asking(context) {
   const worker = h("input", { type: "text", maxLength: 100, autocomplete: "name" });
   worker.value = remembered();
   const wrong = complaint();
-  const ask = async (body, done) => {
-    complain(wrong);
+  const ask = (body, done) => once(form, wrong, async (how) => {
     remember(worker.value);
     const common = { lease: lease.value ? Number(lease.value) : null, worker: worker.value.trim() || null };
-    try {
-      const found = await insist(`${base}/ask`, { ...common, ...body });
-      say(done(found.trials.length));
-      context.refresh();
-    } catch (problem) {
-      complain(wrong, problem.message);
-    }
-  };
+    const found = await insist(`${base}/ask`, { ...common, ...body }, how);
+    say(done(found.trials.length));
+    context.refresh();
+  });
   const several = (event) => {
     event.preventDefault();
     const many = Number(n.value);
     if (!Number.isInteger(many) || many < 1) return complain(wrong, "Ask for a whole number of trials, at least one.");
     return ask({ n: many }, (got) => `${plural(got, "trial")} asked for.`);
   };
+  const pause = () => once(form, wrong, async (how) => {
+    await insist(`${base}/pause`, {}, how);
+    say("Paused: nobody is given trials until it is resumed.");
+    context.refresh();
+  });
   const mean = () => ask({ n: 1, at: "mean" }, () => "One trial of the mean policy asked for.");
-  return h(
+  const form = h(
     "form.card.asking", { onsubmit: several, "aria-label": "Ask for trials" },
     h(
       "div.row", {},
       field("How many", n), h("button.main", { type: "submit" }, "Ask for trials"),
-      button("Try the mean", mean), button("Try my own\u2026", () => own(context)), pauseButton(context),
+      button("Try the mean", mean), button("Try my own\u2026", () => own(context)), button("Pause", pause),
     ),
     wrong,
     h("details", {}, h("summary", {}, "For whom, and for how long"), h("div.row", {}, field("Name", worker, "It stands on the card."), field("Lent for", lease, "Then others may be given them."))),
   );
-}
-
-function pauseButton(context) {
-  const pause = async () => {
-    try {
-      await insist(`${context.base}/pause`, {});
-      say("Paused: nobody is given trials until it is resumed.");
-      context.refresh();
-    } catch (wrong) {
-      say(wrong.message);
-    }
-  };
-  return button("Pause", pause);
+  return form;
 }
 
 /** A window for values of one's own: now, or in line for the next who asks. */
@@ -173,26 +166,17 @@ function own(context) {
   const note = h("input", { type: "text", maxLength: 500 });
   const wrong = complaint();
   const predicted = h("p.soft", { role: "status" });
-  const sent = (path, body, words) => async () => {
-    complain(wrong);
-    try {
-      await insist(`${base}/${path}`, body(fields.read()));
-      say(words);
-      node.close();
-      context.refresh();
-    } catch (problem) {
-      complain(wrong, problem.message);
-    }
-  };
-  const predict = async () => {
-    complain(wrong);
-    try {
-      const found = await insist(`${base}/predict`, { params: fields.read() });
-      predicted.textContent = found.words ?? found.sentence ?? "";
-    } catch (problem) {
-      complain(wrong, problem.message);
-    }
-  };
+  const sent = (path, body, words) => () => once(node, wrong, async (how) => {
+    await insist(`${base}/${path}`, body(fields.read()), how);
+    say(words);
+    node.close();
+    context.refresh();
+  });
+  const predict = () => once(node, wrong, async ({ signal }) => {
+    predicted.textContent = "";
+    const found = await asked(`${base}/predict`, { params: fields.read() }, signal);
+    predicted.textContent = found.words ?? found.sentence ?? "";
+  });
   const line = (params) => ({ params, note: note.value.trim() || null });
   const now = (params) => ({ n: 1, lease: null, at: params });
   const node = dialog(

@@ -1,0 +1,123 @@
+"""A run of `recoup train` as it is served: its routes, its page, its curve, its film."""
+
+import json
+import shutil
+
+import pytest
+from browser import browsing
+from calls import Calls
+from pages import assert_fits, assert_quiet, opened
+from serving import Server
+
+import recoup
+
+PLAYING = "video => { video.marked = true; return video.readyState; }"
+FILM = b"\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"  # how a film begins
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with browsing() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The directory of a short run of the mountain car."""
+    out = tmp_path_factory.mktemp("trained") / "car"
+    recoup.train("mountain-car", "pgpe", iterations=3, batch=4, seed=0, out=out)
+    return out
+
+
+@pytest.fixture
+def server(trained, tmp_path):
+    run = shutil.copytree(trained, tmp_path / "car")
+    with Server(tmp_path, run) as started:
+        started.run = run
+        yield started
+
+
+def test_a_run_says_what_the_library_says(server):
+    calls, run = Calls(server), recoup.load(server.run)
+    assert [one["name"] for one in calls.get("/v1").said["runs"]] == ["car"]
+    assert calls.get("/v1").said["studies"] == []
+    found = calls.get("/v1/runs/car").said
+    assert found["finished"] is True
+    assert found["film"] is False
+    plain = json.loads(json.dumps(run.summary(), default=float))
+    for key, value in plain.items():
+        if key != "name":
+            assert found[key] == value, key
+
+
+def test_its_curve_is_that_of_its_history(server):
+    calls, run = Calls(server), recoup.load(server.run)
+    found = calls.get("/v1/runs/car/curve").said
+    assert found["episodes"] == [row.episodes for row in run.history]
+    assert found["mean"] == [row.return_curve for row in run.history]
+    assert found["stderr"] == [row.return_curve_stderr for row in run.history]
+
+
+def test_a_film_is_served_once_there_is_one_and_in_parts(server):
+    calls = Calls(server)
+    assert "no film was made of car" in calls.get("/v1/runs/car/film").said["detail"]
+    assert calls.get("/v1/runs/car/film").status == 404
+    (server.run / "policy.mp4").write_bytes(FILM)
+    found = calls.get("/v1/runs/car/film")
+    assert (found.status, found.content) == (200, FILM)
+    assert found.headers["Content-Type"] == "video/mp4"
+    part = calls.get("/v1/runs/car/film", Range="bytes=4-7")  # as players ask for it
+    assert (part.status, part.content) == (206, b"ftyp")
+    assert calls.get("/v1/runs/car").said["film"] is True
+
+
+@pytest.mark.parametrize("path", ["", "/curve", "/film"])
+def test_what_is_no_run_is_said(server, path):
+    answered = Calls(server).get(f"/v1/runs/nobody{path}")
+    assert answered.status == 404
+    assert answered.said["detail"] == "there is no run 'nobody' here."
+
+
+def test_the_study_of_a_run_is_shown_and_takes_nothing(server):
+    calls = Calls(server)
+    assert calls.get("/v1/studies/car").said["run"] == "car"
+    answered = calls.post("/v1/studies/car/ask", {})
+    assert answered.status == 409
+    assert "the study of a run, which asks and tells by itself" in answered.said["detail"]
+
+
+def test_its_page_has_its_curve_and_its_film_goes_on_while_the_page_looks_again(browser, server):
+    with opened(browser, server, study=None) as page:
+        page.clock.install()
+        page.goto(f"{server.url}#/run/car")
+        page.locator(".plot canvas").wait_for()
+        assert page.locator("video").count() == 0
+        (server.run / "policy.mp4").write_bytes(FILM)
+        page.clock.fast_forward("00:06")  # it looks every five seconds
+        video = page.locator("video")
+        video.wait_for()
+        video.evaluate(PLAYING)
+        canvas = page.locator(".plot canvas").evaluate("c => { c.marked = true; }")
+        assert canvas is None
+        for _ in range(2):
+            with page.expect_response("**/curve"):
+                page.clock.fast_forward("00:06")
+        assert video.evaluate("video => video.marked") is True  # the same: it was not begun anew
+        assert page.locator(".plot canvas").evaluate("c => c.marked") is True
+        assert_quiet(page, server)
+
+
+def test_a_curve_that_comes_later_is_drawn(browser, server):
+    """A run that has only begun has nothing to draw yet, or a file that is not whole."""
+    history = server.run / "study.db"
+    aside = server.run / "aside.db"
+    with opened(browser, server, study=None, width=390, height=844) as page:
+        page.clock.install()
+        history.rename(aside)
+        page.goto(f"{server.url}#/run/car")
+        page.locator("main").get_by_role("alert").filter(has_text="car").wait_for()
+        aside.rename(history)
+        page.clock.fast_forward("00:06")
+        page.locator(".plot canvas").wait_for()
+        page.locator("main").get_by_role("alert").wait_for(state="hidden")
+        assert_fits(page)
