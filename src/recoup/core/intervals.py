@@ -11,7 +11,7 @@ Arrays of NumPy stay so; those of JAX may be traced.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from recoup.core.arrays import Array, largest, namespace
+from recoup.core.arrays import Array, largest, namespace, when
 from recoup.core.objective import standard_error
 from recoup.core.surrogate import fitted
 from recoup.core.weights import by_draw, effective_sample_size
@@ -36,18 +36,23 @@ def looked_at(data: WeighedDraws, points: Callable[[Array], Array] | None) -> Se
     `points(rows)` gives samples of those rows in coordinates where the candidate is N(0, I);
     without it there is no model.
     """
+    seen = by_weights(data)
+    return seen if points is None else with_model(data, seen, points)
+
+
+def by_weights(data: WeighedDraws) -> Seen:
+    """What `data` says without a model."""
     xp, returns, valid = namespace(data.weights), data.returns, data.valid
     kept = data._replace(weights=xp.where(valid, data.weights, 0.0))
     n = xp.sum(valid, dtype=returns.dtype)
     weighted, stderr = _mean_of(kept, returns)
     ess = effective_sample_size(by_draw(kept.weights, data.size))
-    modelled = (weighted, stderr, xp.asarray(xp.inf, dtype=returns.dtype))
-    if points is not None:
-        modelled = _with_model(data, weighted, points)
     return Seen(
         weighted,
         stderr,
-        *modelled,
+        modelled=weighted,
+        modelled_stderr=stderr,
+        model_std=xp.asarray(xp.inf, dtype=returns.dtype),
         ess=ess,
         even=ess / xp.maximum(n / data.size, 1),
         mean_weight=xp.sum(kept.weights) / xp.maximum(n, 1),
@@ -74,16 +79,28 @@ def _mean_of(data: WeighedDraws, values: Array) -> tuple[Array, Array]:
     return mean, standard_error(residuals, drew, stratum, data.strata) / total
 
 
-def _with_model(
-    data: WeighedDraws, centre: Array, points: Callable[[Array], Array]
-) -> tuple[Array, Array, Array]:
+def with_model(data: WeighedDraws, seen: Seen, points: Callable[[Array], Array]) -> Seen:
+    """What was seen by weights, and with a model if it sees all but a `NEGLIGIBLE` share of them.
+
+    It is not fitted otherwise: most candidates of a large archive need none.
+    """
+    xp, heavy = namespace(data.weights), _heaviest(data)
+    known = xp.sum(data.weights[heavy]) >= (1 - NEGLIGIBLE) * xp.sum(data.weights)
+
+    def modelled(before: Seen) -> Seen:
+        return _modelled(data, before, heavy, points(heavy))
+
+    return when(xp, known, modelled, lambda before: before, seen)
+
+
+def _modelled(data: WeighedDraws, seen: Seen, heavy: Array, at: Array) -> Seen:
     """The mean return with the model as control variate, the error of its correction, and its own.
 
     Implements: robins1994 augmented weighting, E_p[g] + sum w (y - g) / sum w, every residual by a
     model g that was fitted without it. Here y = R - `centre`, and 0 for what failed: the mean of
     those that did not fail is then `centre` + E_p[y] / P_p(no failure), for any centre near it.
     """
-    xp, heavy = namespace(data.weights), _heaviest(data)
+    xp, centre = namespace(data.weights), seen.weighted
     least = FAR_AWAY * xp.max(data.weights, initial=0.0)
     part = data._replace(
         weights=data.weights[heavy],
@@ -91,14 +108,16 @@ def _with_model(
         drawn=data.drawn[heavy] & (data.weights[heavy] > least),
         stratum=data.stratum[heavy],
     )
-    model = fitted(points(heavy), part.returns, part.drawn)
+    model = fitted(at, part.returns, part.drawn)
     left, stderr = _mean_of(part, model.residuals)
     n = xp.maximum(xp.sum(part.drawn, dtype=left.dtype), 1)
     without = xp.sum(model.pulls * model.residuals) / n  # the mean follows each return a little
-    kept = xp.sum(part.weights) >= (1 - NEGLIGIBLE) * xp.sum(data.weights)
     success = successes(data)
-    mean = centre + (model.mean + left - without) / success
-    return mean, stderr / success, xp.where(kept, model.std / success, xp.inf)
+    return seen._replace(
+        modelled=centre + (model.mean + left - without) / success,
+        modelled_stderr=stderr / success,
+        model_std=model.std / success,
+    )
 
 
 def successes(data: WeighedDraws) -> Array:

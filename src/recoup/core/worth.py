@@ -131,8 +131,8 @@ class Worth(NamedTuple):
     refused: str = ""  # why there is no interval: one of the words above
 
 
-def _refusal(seen: Seen, unseen: float, dim: int) -> str:
-    """Why there is no interval, or nothing.
+def refusal(seen: Seen, unseen: float, dim: int) -> str:
+    """Why there is no interval, or nothing; it looks at what the model says in `HUGE` alone.
 
     Weighted means of returns that rise with their weights are biased, and only the model sees it:
     so where it has too few results to learn a slope from, the weights must be nearly equal.
@@ -162,7 +162,7 @@ def worth(seen: Seen, unseen: float, dim: int) -> Worth:
     that it is right; and where the two disagree, the interval holds both means.
     """
     ess = float(seen.ess)
-    refused = _refusal(seen, unseen, dim)
+    refused = refusal(seen, unseen, dim)
     mean, other, explained = float(seen.weighted), float(seen.modelled), 0.0
     if refused:
         shown = mean if refused == EQUAL else float("nan")

@@ -33,6 +33,7 @@ from recoup.engine.parts import BASELINES, UPDATES, UTILITIES, WEIGHTINGS, part_
 
 NOTHING = np.zeros(0)
 NUMPY_NUMBERS = 2**20  # numbers of the samples: above, what was compiled is faster
+WEIGHED_NUMBERS = 2**23  # likewise of a candidate, for which nothing is compiled as yet
 
 
 class Data(NamedTuple):
@@ -72,10 +73,23 @@ def as_asked(row: Method, rho: Rho) -> Rho:
 
 
 def can_judge(row: Method, n: int, dim: int) -> bool:
-    """Whether candidates of so many results are judged here."""
+    """Whether a candidate of so many results is judged here at once."""
+    return _in_numbers(row, n, dim, NUMPY_NUMBERS)
+
+
+def can_weigh(row: Method, n: int, dim: int) -> bool:
+    """Whether candidates of so many results are judged here: a second, where compiling takes ten.
+
+    No number that a move is made of depends on it.
+    """
+    return _in_numbers(row, n, dim, WEIGHED_NUMBERS)
+
+
+def _in_numbers(row: Method, n: int, dim: int, most: int) -> bool:
+    """Whether densities of so many results can be computed here, by so many numbers at most."""
     if row.space != "parameters" or not isinstance(row.family, str):
         return False
-    return n * family_of(row).work(dim) <= NUMPY_NUMBERS
+    return n * family_of(row).work(dim) <= most
 
 
 def can_move(row: Method, n: int, dim: int) -> bool:

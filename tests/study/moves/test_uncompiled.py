@@ -11,6 +11,7 @@ import pytest
 import recoup
 from recoup.core import updates
 from recoup.core.families.gaussian import Diagonal, diagonal_gaussian
+from recoup.core.worth import worth
 from recoup.engine import plain
 from recoup.engine.parts import BASELINES, UPDATES
 from recoup.study.moves import compiled, uncompiled
@@ -120,9 +121,14 @@ def test_a_candidate_is_judged_as_jax_judges_it(told, shift):
     other, weights, unseen, left = compiled.judged(told.method, ledger, results, target)
     assert (my_left, my_unseen) == (left, pytest.approx(unseen, abs=1e-12))
     np.testing.assert_allclose(my_weights, weights[: len(my_weights)], rtol=1e-9, atol=1e-300)
-    for key in mine._fields:
+    said, there = worth(mine, my_unseen, 3), worth(other, float(unseen), 3)
+    assert said.refused == there.refused
+    np.testing.assert_allclose(np.hstack(said[:-1]), np.hstack(there[:-1]), rtol=1e-6, atol=1e-9)
+    assert not said.refused or np.isinf(mine.model_std)  # it is not fitted where weights refuse
+    of_model = ("modelled", "modelled_stderr", "model_std")
+    for key in set(mine._fields) - set(of_model if said.refused else ()):
         x, y = float(getattr(mine, key)), float(getattr(other, key))
-        if np.isfinite(x) or shift < 30:  # where nothing has weight, there is no model
+        if np.isfinite(x) or shift < 30:  # where nothing has weight, there is no spread
             np.testing.assert_allclose(x, y, rtol=1e-6, atol=1e-9, err_msg=key)
 
 

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.intervals import WeighedDraws, looked_at, successes
+from recoup.core.intervals import WeighedDraws, by_weights, successes, with_model
 from recoup.core.plain.densities import Proposals
 from recoup.core.plain.small_archive import Samples, valued
 from recoup.core.types import Rho
 from recoup.core.weights import bounded_exp
-from recoup.core.worth import FEW, Seen, probes
+from recoup.core.worth import FEW, Seen, probes, refusal
 
 
 class Drew(NamedTuple):
@@ -28,17 +28,21 @@ def judged(
     failure: str | float,
     size: int,
 ) -> tuple[Seen, np.ndarray, float, int]:
-    """What samples say of `rho`, their weights, its unseen share, and how many are left out."""
+    """What samples say of `rho`, their weights, its unseen share, and how many are left out.
+
+    The model is fitted only where weights alone do not refuse: its numbers would not be shown.
+    """
     returns, valid = valued(samples.returns, failure)
     target = drew.proposals.density(rho, samples.theta)
     target = np.where(drew.outside, -np.inf, target)
     weights = bounded_exp(target - drew.mixture + np.log(max(len(returns), 1)))
-    strata, z = len(drew.proposals.rhos.mean), drew.proposals.noise(rho, samples.theta)
-    drawn = np.ones(len(returns), bool)
+    strata, drawn = len(drew.proposals.rhos.mean), np.ones(len(returns), bool)
     data = WeighedDraws(weights, returns, valid, drawn, samples.drawn_by, strata, size)
-    seen = looked_at(data, lambda rows: z[rows])
     counts = np.bincount(samples.drawn_by, minlength=strata)
     unseen = min(unseen_share(rho, drew.proposals, counts) / float(successes(data)), 1.0)
+    seen = by_weights(data)
+    if not refusal(seen, unseen, samples.theta.shape[1]):
+        seen = with_model(data, seen, lambda rows: drew.proposals.noise(rho, samples.theta[rows]))
     return seen, np.where(valid, weights, 0.0), unseen, int(np.sum(~valid))
 
 

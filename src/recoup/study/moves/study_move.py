@@ -12,7 +12,7 @@ from recoup.checks import InputError
 from recoup.core.types import Plain
 from recoup.core.worth import worth
 from recoup.engine.methods import Method, family_name
-from recoup.engine.plain import can_judge, can_move
+from recoup.engine.plain import can_move, can_weigh
 from recoup.study.moves.memory import completed
 from recoup.study.moves.steps import Before, Judged, StudyMove
 from recoup.study.reader.ledger import Ledger
@@ -69,7 +69,7 @@ def as_told(info: Plain, sign: float) -> Plain:
 def judge(row: Method, ledger: Ledger, upto: int, target: np.ndarray) -> Judged:
     """What the results up to the place `upto` say about the distribution of a block of numbers."""
     results, dim = ledger.results(upto), ledger.dim
-    if can_judge(row, 0 if ledger.charts else results.n, dim):
+    if can_weigh(row, 0 if ledger.charts else results.n, dim):
         from recoup.study.moves.uncompiled import judged
 
         with np.errstate(all="ignore"):

@@ -15,7 +15,7 @@ from recoup.engine import plain
 from recoup.engine.methods import Method
 from recoup.study.moves.memory import flattened, kept_alike, remembered
 from recoup.study.moves.steps import Before, Stepped
-from recoup.study.reader.ledger import Ledger, Results
+from recoup.study.reader.ledger import Ledger, Placed, Results
 
 NOTHING = np.zeros(0)
 
@@ -76,9 +76,19 @@ def judged(
 
 
 def placed_samples(row: Method, ledger: Ledger, results: Results) -> tuple[Samples, Drew]:
-    """Samples, and what drew them, whatever candidate they are to be weighed for."""
-    samples, proposals, outside = _placed(row, ledger, results)
-    return samples, Drew(proposals, outside, _extended_mixture(samples, proposals, ledger.mixture))
+    """Samples, and what drew them, whatever candidate they are to be weighed for.
+
+    Kept in the ledger, which is another one once a result is amended, until there are more results
+    or the densities are those of another move.
+    """
+    kept = ledger.placed
+    if kept is None or kept.n != results.n or kept.mixture is not ledger.mixture:
+        samples, proposals, outside = _placed(row, ledger, results)
+        mixture = _extended_mixture(samples, proposals, ledger.mixture)
+        made = samples, Drew(proposals, outside, mixture)
+        kept = ledger.placed = Placed(results.n, ledger.mixture, made)
+    found: tuple[Samples, Drew] = kept.made
+    return found
 
 
 def _placed(row: Method, ledger: Ledger, results: Results) -> tuple[Samples, Proposals, np.ndarray]:

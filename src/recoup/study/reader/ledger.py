@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.core.arrays import Dtype
-from recoup.core.types import Given
+from recoup.core.types import Given, Pytree
 from recoup.store.errors import Damaged, damage
 from recoup.store.layout import Layout
 from recoup.store.protocol import Storage
@@ -49,6 +49,14 @@ class AsTold(NamedTuple):
 
     sign: float = 1.0
     limits: Limits = Limits()
+
+
+class Placed(NamedTuple):
+    """What was made of the first results for any candidate, so that it is not made again."""
+
+    n: int  # of so many results
+    mixture: np.ndarray  # from these densities
+    made: Pytree
 
 
 class Ledger:
@@ -96,6 +104,7 @@ class Ledger:
         self._numbers = np.zeros(0, np.int64)  # in the order in which they were made
         self.own = np.zeros(0)  # log-densities under the own proposals, of the first results
         self.mixture = np.zeros(0)  # and under the mixture of all that drew them, likewise
+        self.placed: Placed | None = None
 
     @property
     def dim(self) -> int:

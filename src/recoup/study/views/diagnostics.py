@@ -18,7 +18,7 @@ from recoup.study.views.aside import aside
 from recoup.study.views.people import people
 from recoup.study.voice import sentences, worths
 from recoup.study.voice.advice import advice
-from recoup.study.voice.doubts import NO_DOUBT, Doubt, doubted
+from recoup.study.voice.doubts import NO_DOUBT, Doubt, doubted, standing_out
 from recoup.study.voice.evaluation import Evaluation
 from recoup.study.voice.gained import times
 from recoup.study.voice.keeping import limits_found
@@ -84,9 +84,11 @@ def _doubt(opened: Opened, target: np.ndarray, worth: Worth) -> Doubt:
     """Whether the worth of a candidate rests on results that stand out from all others."""
     if opened.has_own_family or opened.method.space == "actions":
         return NO_DOUBT
-    results, rho = results_of(opened), opened.rho(target)
-    if not results.known:
+    store = opened.store
+    inside = not opened.charts and store.counters().ok > len(store.dropped())  # some of them
+    if inside and not standing_out(opened):  # without a look at where results lie
         return NO_DOUBT
+    results, rho = results_of(opened), opened.rho(target)
 
     def again(rest: ModelledResults) -> worths.MeanPolicyWorth:
         found = fitted(opened, rest, rho)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from recoup.study.reader.opened import Opened
 from recoup.study.voice import sentences
-from recoup.study.voice.landscape import ModelledResults, why_none
+from recoup.study.voice.landscape import ModelledResults, remembered, why_none
 from recoup.study.voice.slips import Slip, slips
 from recoup.study.voice.worths import MeanPolicyWorth
 
@@ -36,8 +36,7 @@ def doubted(
     of the results are worth; where its interval holds the value, nothing is doubted. Inside
     `reading()`.
     """
-    told = {x.id: row.told.value for x, row in results.told if row.told.value is not None}
-    strange = sorted(slips(told), key=lambda slip: -slip.times)
+    strange = standing_out(study)
     if not strange or not isfinite(worth.value):
         return NO_DOUBT
 
@@ -60,6 +59,16 @@ def doubted(
     more = sentences.others_stand_out(len(named) - DOUBTED) if len(named) > DOUBTED else ""
     words = [*(slip.words for slip in named[:DOUBTED]), more, said]
     return Doubt(sorted(slip.trial for slip in named), " ".join(filter(None, words)))
+
+
+def standing_out(study: Opened) -> list[Slip]:
+    """The results that stand out, the farthest first; remembered, inside `reading()`."""
+
+    def made() -> list[Slip]:
+        told = study.store.returns(study.store.dropped())
+        return sorted(slips(told), key=lambda slip: -slip.times)
+
+    return remembered(study, "slips", made)
 
 
 def _holds(worth: MeanPolicyWorth, value: float) -> bool:

@@ -106,10 +106,10 @@ class Expected(NamedTuple):
 
 def results_of(study: Opened) -> ModelledResults:
     """What was told to a study so far; inside `reading()`, and remembered."""
-    return _remembered(study, "results", lambda: _results(study))
+    return remembered(study, "results", lambda: _results(study))
 
 
-def _remembered(study: Opened, name: str, make: Callable[[], Made]) -> Made:
+def remembered(study: Opened, name: str, make: Callable[[], Made]) -> Made:
     """What `make` makes of a study, made again only where anything in the study has changed."""
     version = study.store.version()
     known: tuple[str, Made] | None = study.remembered.get(name)
@@ -178,7 +178,7 @@ def landscape(study: Opened, results: ModelledResults, rho: Rho = None) -> Lands
     """
     if rho is not None:
         return fitted(study, results, rho)
-    return _remembered(study, "landscape", lambda: fitted(study, results, None))
+    return remembered(study, "landscape", lambda: fitted(study, results, None))
 
 
 def fitted(study: Opened, results: ModelledResults, rho: Rho = None) -> Landscape:
