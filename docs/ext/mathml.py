@@ -10,7 +10,10 @@ from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 from sphinx.util import logging
 
+NAMESPACE = "http://www.w3.org/1998/Math/MathML"
+ElementTree.register_namespace("", NAMESPACE)
 LOG = logging.getLogger(__name__)
+PRIMES = re.compile("[\u2032-\u2034]")
 LEFT = re.compile(r"\\[A-Za-z]+|\\.")  # of a command that is not known
 
 
@@ -21,13 +24,27 @@ def mathml(tex, *, display):
         raise ValueError("a brace is missing")
     try:
         made = convert(tex, display="block" if display else "inline")
-        words = "".join(ElementTree.fromstring(made).itertext())
+        tree = ElementTree.fromstring(made)
     except Exception as wrong:  # what it raises has no class of its own
         raise ValueError(f"{type(wrong).__name__} {wrong}".strip()) from wrong
-    left = LEFT.search(words)
+    left = LEFT.search("".join(tree.itertext()))
     if left:
         raise ValueError(f"{left[0]} is not known")
-    return made
+    primes_beside(tree)
+    return ElementTree.tostring(tree, encoding="unicode")
+
+
+def primes_beside(tree):
+    """Puts primes beside what they are of: they are raised already, and too small once more."""
+    for node in tree.iter():
+        *of, last = list(node) or [node]
+        raised = node.tag.rpartition("}")[2] in ("msup", "msubsup")
+        if raised and PRIMES.fullmatch(last.text or ""):
+            node.tag, last.tag = f"{{{NAMESPACE}}}mrow", f"{{{NAMESPACE}}}mo"
+            if len(of) == 2:
+                lower = ElementTree.Element(f"{{{NAMESPACE}}}msub")
+                lower.extend(of)
+                node[:] = [lower, last]
 
 
 def placed(translator, node, *, display):
