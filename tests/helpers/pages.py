@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import numpy as np
 from browser import window
+from serving import Server
 
 from recoup.study.study import Study
 
@@ -48,6 +49,15 @@ def gripper(path, results=30, waiting=3, **how):
             study.tell(trial.id, value, failed="the gripper slipped" if failed else None)
         study.ask(waiting)
     return path
+
+
+@contextmanager
+def robot_served(folder):
+    """A server of such a study, which knows where that lies."""
+    path = gripper(folder / "robot.db")
+    with Server(folder, path) as server:
+        server.path = path
+        yield server
 
 
 @contextmanager

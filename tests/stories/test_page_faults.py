@@ -6,7 +6,17 @@ import re
 import numpy as np
 import pytest
 from browser import browsing, expect, window
-from pages import VIEWS, assert_fits, assert_quiet, card, gripper, opened, trials, turn
+from pages import (
+    VIEWS,
+    assert_fits,
+    assert_quiet,
+    card,
+    gripper,
+    opened,
+    robot_served,
+    trials,
+    turn,
+)
 from serving import Server
 from waiting import until
 
@@ -33,9 +43,7 @@ def browser():
 
 @pytest.fixture
 def server(tmp_path):
-    path = gripper(tmp_path / "robot.db")
-    with Server(tmp_path, path) as started:
-        started.path = path
+    with robot_served(tmp_path) as started:
         yield started
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 from browser import browsing, expect
-from pages import card, gripper, opened, trials, turn
-from serving import Server
+from pages import card, opened, robot_served, trials, turn
 
 from recoup.study.study import Study
 
@@ -24,9 +23,7 @@ def browser():
 
 @pytest.fixture
 def server(tmp_path):
-    path = gripper(tmp_path / "robot.db")
-    with Server(tmp_path, path) as started:
-        started.path = path
+    with robot_served(tmp_path) as started:
         yield started
 
 

@@ -8,7 +8,7 @@ import os
 
 import pytest
 from browser import browsing, expect, window
-from pages import card, gripper, opened, trials, turn
+from pages import card, gripper, opened, robot_served, trials, turn
 from program import recoup
 from serving import Server
 from waiting import LIMIT, until
@@ -28,9 +28,7 @@ def browser():
 
 @pytest.fixture
 def server(tmp_path):
-    path = gripper(tmp_path / "robot.db")
-    with Server(tmp_path, path) as started:
-        started.path = path
+    with robot_served(tmp_path) as started:
         yield started
 
 
