@@ -22,7 +22,7 @@ FURTHER = (
 
 def index_page() -> str:
     """The first page: the others, the types of signatures, and the names."""
-    rows = [f"- [{p.title}]({p.slug}.md): {_names_of(p)}" for p in PARTS]
+    rows = [f"- [{p.title}]({p.slug}.md): {_names_of(p) or p.intro}" for p in PARTS]
     rows += [f"- [{title}]({slug}.md): {words}" for slug, title, words in FURTHER]
     slugs = [*(part.slug for part in PARTS), *(slug for slug, *_ in FURTHER)]
     return "\n".join(

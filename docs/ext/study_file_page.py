@@ -27,9 +27,12 @@ def study_file_page() -> str:
         "A study is one SQLite database, with a write-ahead log beside it while it is open "
         f"(`application_id` {schema.APPLICATION:#x}). It holds everything from which the rest can "
         "be computed again, and no pickle: to open a stranger's file runs nothing. Rows are "
-        "added and never changed, but for `counters`; what was amended or cancelled is an event. "
-        "Every table has `id INTEGER PRIMARY KEY` before its columns, and `crc INTEGER` behind "
-        "them: the CRC-32 of the row, which `recoup study check` compares.",
+        "added and never changed, but for what is there to change (`counters`, `leases`, `queue`, "
+        "`workers`), and what `amend` makes anew: a result, the moves made of it, their tests and "
+        "densities. What the result was is an event, as is a trial that was cancelled. Every table "
+        "has `id INTEGER PRIMARY KEY` before its columns, and `crc INTEGER` behind them: the "
+        "CRC-32 of the row, which `recoup study check` compares. What this means for a user: "
+        "[what is in the file of a study](../lookup/study-file.md).",
         "",
         "A BLOB of numbers is of 8-byte floats, little-endian. Times are seconds since 1970. A "
         "file says its format in `user_version`: the lowest that holds what is in it.",

@@ -27,7 +27,7 @@ KEYED = 9  # likewise: with requests that may come twice, or names of workers
 NEWEST = KEYED  # that this recoup reads
 
 TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` after
-    "counters": (  # one row, the only one that changes; first in the file
+    "counters": (  # one row, which changes with every result; first in the file
         "trials INTEGER",  # how many there are
         "ok INTEGER",  # results with a return
         "failed INTEGER",  # results without one
