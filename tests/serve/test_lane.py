@@ -1,6 +1,8 @@
 """What waits to be written is written together: one transaction, and each hears of its own."""
 
 import concurrent.futures
+import contextlib
+import sqlite3
 import threading
 from collections import Counter
 
@@ -8,6 +10,7 @@ import pytest
 
 from recoup.serve import lane
 from recoup.serve.lane import Lane
+from recoup.store.errors import Locked
 from recoup.store.rows import Told
 from recoup.study.study import Study
 from recoup.study.trials.leases import tell
@@ -24,6 +27,7 @@ class Watched:
     def _held(self, study):
         self.commits = Counter()
         study.store._file.connection.set_trace_callback(lambda sql: self.commits.update([sql]))
+        study.store._file.connection.execute("PRAGMA busy_timeout = 0")  # none waits for another
         assert self.hold.wait(60)
 
     def seen(self):
@@ -78,6 +82,18 @@ def test_what_is_at_fault_is_told_so_alone(watched):
             assert "there is no trial 999" in str(one.exception())
     assert watched.commits["ROLLBACK"] == 2  # of all, then of the one at fault
     assert values(watched.path) == {1: 1.0, 2: 2.0, 3: 3.0}
+
+
+def test_where_another_writes_all_hear_of_it_at_once(watched):
+    """To try each would wait for the other as often as there are jobs."""
+    with contextlib.closing(sqlite3.connect(watched.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        answers = [watched.tells(i, 1.0) for i in (1, 2, 3)]
+        watched.goes_on()
+        assert {type(one.exception()) for one in answers} == {Locked}
+    assert (watched.commits["BEGIN IMMEDIATE"], watched.looked) == (1, 1)
+    assert watched.tells(1, 1.0).result() == 1
+    assert values(watched.path) == {1: 1.0}
 
 
 def test_a_transaction_has_an_end(watched, monkeypatch):

@@ -110,6 +110,8 @@ class TestOnTime:
                 study.tell(a.id, trajectory=episode_of(a)._replace(steps=99))
             with pytest.raises(ValueError, match="this one has no rewards"):
                 study.tell(a.id, trajectory={"features": [[1, 2]], "actions": [[1, 2]]})
+            with pytest.raises(ValueError, match="must be made of arrays of numbers"):
+                study.tell(a.id, trajectory=episode_of(a)._replace(rewards=1.0))
             study.tell(b.id, failed="fell over")
             study.tell(a.id, trajectory=episode_of(a)._asdict())
             assert study.counts() == {"pending": 0, "ok": 1, "failed": 1}

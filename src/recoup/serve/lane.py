@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from recoup.core.types import Given
 from recoup.serve.problems import AGAIN, Problem
-from recoup.store.errors import Damaged
+from recoup.store.errors import Damaged, Locked
 from recoup.store.place import is_at
 from recoup.store.store import Store
 from recoup.study.study import Study
@@ -92,6 +92,10 @@ class Lane:
         """Does jobs in one transaction; should one of them fail, each in its own."""
         try:
             found = self._done(lambda study: in_one(study, some)) if len(some) > 1 else None
+        except Locked as wrong:  # before any of them was begun; to try each would wait as often
+            for one in some:
+                one.found.set_exception(wrong)
+            return
         except BaseException:  # nothing of it has happened; whoever is at fault is told so below
             found = None
         if found is not None:

@@ -1,6 +1,7 @@
 """What a served study gives: trials, receipts, answers; and episodes as it takes them."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -105,6 +106,19 @@ def episode(given: Given) -> Given:
         raise InputError(f"a `trajectory` must be a recoup.Trajectory, got {shortly(given)}.")
     fields = dict(given if isinstance(given, Mapping) else given._asdict())
     steps = fields.pop("steps", None)
-    last = None if steps is None else check_count("steps of a trajectory", np.asarray(steps).item())
-    rows = {str(key): np.asarray(x)[:last].tolist() for key, x in fields.items()}
+    last = None if steps is None else check_count("steps of a trajectory", _number(steps))
+    rows = {str(key): _rows(x)[:last].tolist() for key, x in fields.items()}
     return rows if last is None else {**rows, "steps": last}
+
+
+def _number(given: Given) -> Given:
+    """A number that may lie in an array by itself; what is none as it is."""
+    return given.item() if hasattr(given, "item") and np.size(given) == 1 else given
+
+
+def _rows(given: Given) -> np.ndarray:
+    """A field of a trajectory as an array with a row for each step."""
+    with suppress(ValueError):  # rows that are not of one length
+        if np.ndim(given):
+            return np.asarray(given)
+    raise InputError("a trajectory must be made of arrays of numbers, a row for each step.")

@@ -183,11 +183,12 @@ def _arrays(trajectory: Given, layout: Layout) -> tuple[np.ndarray, np.ndarray, 
             raise InputError(f"a trajectory has {', '.join(fields)}; this one has no {key}.")
     try:
         features, actions, rewards = (np.asarray(part, float) for part in parts[:3])
-        count = float(np.asarray(len(rewards) if parts[3] is None else parts[3], float))
+        length = len(rewards)
+        count = float(np.asarray(length if parts[3] is None else parts[3], float))
     except (TypeError, ValueError):
         raise InputError("a trajectory must be made of arrays of numbers.") from None
     assert layout.horizon is not None
-    longest = min(layout.horizon, len(rewards))
+    longest = min(layout.horizon, length)
     if count != count // 1 or not 1 <= count <= longest:
         raise InputError(f"steps of a trajectory must be a whole number in 1..{longest}.")
     return features, actions, rewards, int(count)
