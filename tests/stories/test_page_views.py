@@ -130,6 +130,16 @@ def test_at_rest_the_data_say_what_evaluate_says(browser, robot):
         assert asked[-1] == {"mean": {**mean, "damping": 0.6}, "std": None}
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_every_digit_of_a_mean_is_seen_in_its_field(browser, robot, width):
+    with opened(browser, robot.server, "data") as page:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.get_by_text("At rest").wait_for()
+        field = page.get_by_role("textbox", name="approach")
+        field.fill("-0.02561832832278524")
+        assert field.evaluate("field => field.scrollWidth <= field.clientWidth")
+
+
 def test_where_the_data_say_nothing_the_page_says_nothing(browser, robot):
     with opened(browser, robot.server, "data") as page:
         page.get_by_text("At rest").wait_for()
