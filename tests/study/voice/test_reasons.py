@@ -51,7 +51,13 @@ BOLD = {"share": 0.3, "bold": 0.4, "pairs": 4.0}
         ({"spread": 0.001}, 5.0, "The spread stayed."),
         ({}, 5.0, "The spread shrank by 5%. The model of that step left 40% of the"),
         (
-            {"evident": False},
+            {"evident": False, "noise": 0.02},
+            5.0,
+            "It is not sure yet that returns depend on theta. If they do, the model of that step left "
+            "2% of the",
+        ),
+        (
+            {"evident": False, "noise": 0.6},
             5.0,
             "Nothing stood out from noise: returns did not depend on theta visibly; the model",
         ),

@@ -8,6 +8,7 @@ from recoup.study.voice import sentences
 
 LITTLE_WEIGHT = 0.1  # share of the weight below which earlier batches have next to no say
 MOSTLY = 0.5  # share of the model above which a step is as long as the model makes it
+MOSTLY_NOISE = 0.5  # share of the variance above which nothing is seen where nothing is evident
 NONE = 0.005  # share of a step below which nothing is said of it
 BEFORE = {"bold": 0.0, "pairs": 0, "repeat": False}  # of moves made before candidates were repeated
 
@@ -113,6 +114,8 @@ def unexplained(notes: Plain, goal: Goal = MAXIMIZE) -> str:
         "unexplained, among draws of the distribution that moved"
     )
     if isfinite(notes["gain"]) and not notes["evident"]:
+        if notes["noise"] < MOSTLY_NOISE:  # a model may follow chance where there are few results
+            return f"It is not sure yet that {goal.nouns} depend on theta. If they do, the {left}."
         nothing = f"Nothing stood out from noise: {goal.nouns} did not depend on theta visibly"
         return f"{nothing}; the {left}."
     return f"The {left}."
