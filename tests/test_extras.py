@@ -31,7 +31,9 @@ PEERS = {
     "torch": "optuna-gp",
 }
 QUICK = {"method": "pgpe", "episodes": 8, "batch": 4, "horizon": 5, "test_episodes": 2}
-WITHOUT = "import sys; sys.modules[sys.argv.pop()] = None; from recoup.cli.main import main; main()"
+WITHOUT = "import sys; sys.modules[sys.argv.pop()] = None; "
+PROGRAM = WITHOUT + "from recoup.cli.main import main; main()"
+LEARNING = WITHOUT + "import recoup; recoup.train('reach-2', episodes=4)"
 
 
 def packages():
@@ -68,15 +70,19 @@ def printed(*words, cwd):
     return line
 
 
-def reaching(place, package):
-    from recoup.tasks.reach.body import import_mujoco
+def alone(code, *words, cwd, status):
+    """What a new process says last: what was made with a package before is not there."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=cwd, capture_output=True, text=True
+    )
+    assert done.returncode == status, done.stderr
+    return done.stderr.splitlines()[-1]
 
-    import_mujoco.cache_clear()
-    try:
-        yield printed("train", "reach-2", "--episodes", 4, "--out", "r", cwd=place)
-        yield raised(recoup.train, "reach-2", episodes=4)
-    finally:
-        import_mujoco.cache_clear()
+
+def reaching(place, package):
+    words = ("train", "reach-2", "--episodes", "4", "--out", "r")
+    yield alone(PROGRAM, *words, package, cwd=place, status=2)
+    yield alone(LEARNING, package, cwd=place, status=1)
 
 
 def on_a_gpu(place, package):
@@ -113,10 +119,7 @@ def policies(place, package):
 
 def pages(place, package):
     recoup.Study.open(place / "s.db", dim=2).close()
-    words = [sys.executable, "-c", WITHOUT, "serve", "s.db", "--port", "0", package]
-    done = subprocess.run(words, cwd=place, capture_output=True, text=True)
-    assert done.returncode == 2
-    yield done.stderr
+    yield alone(PROGRAM, "serve", "s.db", "--port", "0", package, cwd=place, status=2)
 
 
 def films(place, package):

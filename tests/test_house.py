@@ -213,6 +213,12 @@ def test_every_file_name_occurs_once():
     assert sorted(names) == sorted(set(names))
 
 
+def test_every_file_of_tests_has_a_name_of_its_own():
+    """Pytest knows a file by its name alone, and collects no second one."""
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
+
+
 def numbers_of(path: Path) -> Iterator[tuple[str, float]]:
     """The numbers in capitals that a module names, computed from nothing but numbers."""
     for node in ast.parse(path.read_text()).body:

@@ -53,8 +53,8 @@ BOLD = {"share": 0.3, "bold": 0.4, "pairs": 4.0}
         (
             {"evident": False, "noise": 0.02},
             5.0,
-            "It is not sure yet that returns depend on theta. If they do, the model of that step left "
-            "2% of the",
+            "It is not sure yet that returns depend on theta. If they do, the model of that step "
+            "left 2% of the",
         ),
         (
             {"evident": False, "noise": 0.6},
