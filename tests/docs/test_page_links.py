@@ -44,6 +44,9 @@ mountain-car-weak-force-at-most-03 toy what-the-tables-say
 reaching-recoup-reproduce-reach-2-reach-4-reach-9 reaching-on-this-machine-python--m-benchmarksreach
 the-archive-on-a-gpu-python--m-benchmarksarchive_gpu
 reaching-on-a-gpu-python--m-benchmarksreach_gpu
+what-recommend-says-is-held-to-the-truth-python--m-benchmarksrecommended
+reaching-python--m-benchmarksreach_learning reaching-python--m-benchmarksreach_learning-2-4
+mountain-car-force-unbounded-no-policy-that-stands-still-gets-above--1743-the-best-get-683
 """
 
 

@@ -28,6 +28,8 @@ CLEAN = {
 [Another](other.md#a-place), [a place](#here), $x_1^2$, $y'$
 and {term}`lease`; ![a dot](dot-light.png)
 
+$a \\pm 2 \\log \\bar{q}$ and $\\log(|a|)$
+
 ## Here
 
 $$
@@ -59,6 +61,10 @@ FAULTS = {  # line of index.md -> what stands there, what is said of it
     "command of a formula": ("$\\nonsense{x}$", "\\nonsense"),
     "brace of a formula": ("$a {b$", "a brace is missing"),
     "sign of a formula": ("$a & b$", "cannot be converted"),
+    "part of a formula": ("$\\frac{p}$", "mfrac has 1 of 2 parts"),
+    "environment of a formula": ("$\\begin{rows} p \\end{rows}$", "\\begin{rows} is not known"),
+    "letters of a formula": ("$\\boldsymbol{p}$", "browsers do not show bold-italic letters"),
+    "nothing of a formula": ("$\\def\\p{q}$", "cannot be converted"),
     "directive": ("```{nonsense}\n```", "nonsense"),
 }
 FAILING = "```{code-cell} ipython3\nx = 1\nx / 0\n```\n"
@@ -120,10 +126,18 @@ def test_a_page_that_is_in_no_table_of_contents_ends_the_build(folder):
 
 def test_formulas_are_mathml_and_load_nothing(clean):
     text = (clean / "index.html").read_text()
-    assert text.count("<math ") == 3
+    assert text.count("<math ") == 5
     assert "<mfrac>" in text
     assert "<mrow><mi>y</mi><mo>′</mo></mrow>" in text  # raised once, not twice
     assert not re.findall(r'<(?:script|link|img)[^>]+"(?:https?:)?//', text)
+
+
+def test_signs_functions_and_accents_of_formulas_have_their_space(clean):
+    text = (clean / "index.html").read_text()
+    thin = '<mspace width="0.167em" />'
+    assert f"<mi>a</mi><mo>±</mo><mn>2</mn>{thin}<mi>log</mi>{thin}<mover accent" in text
+    bar = '<mo stretchy="false" lspace="0" rspace="0">|</mo>'
+    assert f'<mi>log</mi><mo stretchy="false">(</mo>{bar}<mi>a</mi>{bar}' in text
 
 
 def test_a_picture_stands_there_in_both_schemes(clean):

@@ -125,7 +125,11 @@ def test_pages_and_the_site_are_small(site):
 
 @pytest.mark.parametrize(
     ("words", "page"),
-    [("lease", "do/leases.html"), ("effective sample size", "lookup/glossary.html")],
+    [
+        ("lease", "do/leases.html"),
+        ("effective sample size", "lookup/glossary.html"),
+        ("Study.evaluate", "reference/study-questions.html#recoup.Study.evaluate"),
+    ],
 )
 def test_the_search_finds_without_a_server(site, browser, words, page):
     with window(browser) as seen:
@@ -135,12 +139,25 @@ def test_the_search_finds_without_a_server(site, browser, words, page):
         assert not seen.said
 
 
-def test_an_old_address_leads_to_the_new_place(site, browser):
+FORMERLY = {  # an old address, and where its text is now
+    "study.html#workers-that-die": "do/leases.html",
+    "benchmarks.html#engines-python--m-benchmarksengines": "benchmarks/workers.html#engines",
+    "benchmarks.html#14-tasks-without-noise": "benchmarks/voice.html#tasks-without-noise",
+}
+
+
+@pytest.mark.parametrize("old", FORMERLY)
+def test_an_old_address_leads_to_the_new_place(site, browser, old):
     with window(browser) as seen:
-        seen.goto(f"{(site / 'study.html').as_uri()}#workers-that-die")
-        seen.wait_for_url("**/do/leases.html")
-        seen.goto((site / "study.html").as_uri())
-        expect(seen.locator("h1")).to_contain_text("A search by hand")
+        seen.goto(f"{site.as_uri()}/{old}")
+        seen.wait_for_url(f"{site.as_uri()}/{FORMERLY[old]}")
+
+
+@pytest.mark.parametrize("page", ["study.html", "benchmarks.html", "benchmarks.html#speed"])
+def test_an_address_that_is_not_old_stays(site, browser, page):
+    with window(browser) as seen:
+        seen.goto(f"{site.as_uri()}/{page}", wait_until="networkidle")
+        assert seen.url == f"{site.as_uri()}/{page}"
 
 
 def moved(seen, name, value):
