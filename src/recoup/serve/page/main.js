@@ -113,5 +113,9 @@ async function begin() {
   return route();
 }
 
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // what stands behind # names a view
+  main.focus();
+});
 addEventListener("hashchange", begin);
 begin();
