@@ -1,8 +1,8 @@
 """From view to view by links, by the keyboard and by the Back button of the browser."""
 
 import pytest
-from browser import browsing
-from pages import VIEWS, opened, robot_served
+from browser import browsing, expect
+from pages import VIEWS, opened, robot_served, turn
 
 IN_MAIN = "document.getElementById('main').contains(document.activeElement)"
 
@@ -29,3 +29,20 @@ def test_the_first_link_leads_to_the_content_of_the_same_view(browser, server, v
         assert page.evaluate(IN_MAIN)
         page.get_by_role("heading", name=VIEWS[view]).wait_for()
         assert page.url.endswith(f"#/study/robot/{view}")
+
+
+def test_back_leads_through_the_views_and_closes_what_lies_over_them(browser, server):
+    with opened(browser, server) as page:
+        turn(page, server, "see")
+        page.get_by_role("button", name="Trial 30", exact=True).click()
+        page.get_by_role("dialog").get_by_text("What was tried").wait_for()
+        page.go_back()
+        page.get_by_role("heading", name=VIEWS["work"]).wait_for()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.go_back()
+        page.get_by_role("heading", name="What is served here").wait_for()
+        page.go_forward()
+        page.get_by_role("heading", name=VIEWS["work"]).wait_for()
+        page.go_forward()
+        page.get_by_role("heading", name=VIEWS["see"]).wait_for()
+        assert "token" not in page.url

@@ -117,5 +117,8 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // what stands behind # names a view
   main.focus();
 });
-addEventListener("hashchange", begin);
+addEventListener("hashchange", () => {
+  document.querySelectorAll("dialog[open]").forEach((over) => over.close()); // it was of the view before
+  begin();
+});
 begin();
