@@ -2,7 +2,7 @@
 
 import pytest
 from browser import browsing, expect
-from pages import VIEWS, opened, robot_served, turn
+from pages import VIEWS, card, opened, robot_served, turn
 
 IN_MAIN = "document.getElementById('main').contains(document.activeElement)"
 
@@ -46,3 +46,20 @@ def test_back_leads_through_the_views_and_closes_what_lies_over_them(browser, se
         page.go_forward()
         page.get_by_role("heading", name=VIEWS["see"]).wait_for()
         assert "token" not in page.url
+
+
+def test_what_is_typed_is_there_when_one_comes_back(browser, server):
+    with opened(browser, server) as page:
+        card(page, 31).get_by_label("Return").fill("9.25 9.5")
+        card(page, 32).get_by_text("It failed, or will not be tried").click()
+        card(page, 32).get_by_label("What happened").fill("slipped")
+        turn(page, server, "see")
+        page.go_back()
+        expect(card(page, 31).get_by_label("Return")).to_have_value("9.25 9.5")
+        card(page, 31).get_by_text("2 episodes").wait_for()
+        expect(card(page, 32).get_by_label("What happened")).to_have_value("slipped")
+        page.go_back()
+        page.get_by_role("heading", name="What is served here").wait_for()
+        page.go_forward()
+        expect(card(page, 31).get_by_label("Return")).to_have_value("9.25 9.5")
+        expect(card(page, 33).get_by_label("Return")).to_have_value("")
