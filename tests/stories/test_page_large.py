@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from benchmarks.serve import large
 from browser import browsing
 from pages import PHONE, assert_fits, assert_quiet, opened
 from serving import Server
 
-from benchmarks.serve import large
 from recoup.study.study import Study
 
 N, PARAMETERS = 100_000, 20
