@@ -171,8 +171,8 @@ def painting(path):
     server.stop()
     painted, counted, drawn, listed = (one / 1000 for one in found)
     print(f"  the page, in Chromium: first contentful paint {painted:.2f} s (target 2)")
-    print(f"  the study's numbers {counted:.2f} s, points {drawn:.2f} s, table {listed:.2f} s", end="")
-    print(f" ({cpu:.2f} s of CPU of the server)")
+    words = f"  the study's numbers {counted:.2f} s, points {drawn:.2f} s, table {listed:.2f} s"
+    print(f"{words} ({cpu:.2f} s of CPU of the server)")
 
 
 def sizes():
