@@ -1,7 +1,8 @@
 """What docs/benchmarks/suite.md says of methods, and its curves: of what `recoup compare` writes.
 
 recoup compare --task suite --method recoup --method cma-es ... --out runs/compare
-python -m benchmarks.comparison runs/compare/compare.json --picture docs/comparison.png
+python -m benchmarks.comparison runs/compare/compare.json
+python -m benchmarks.comparison --picture docs/comparison.png    of what is kept
 
 Three of its panels stand in README's picture, beside one of bounded tasks: `benchmarks.bounded`.
 
@@ -25,6 +26,9 @@ from recoup.pictures.comparison_picture import COLOURS, MARKERS
 
 RESULTS = Path(__file__).parent / "results" / "comparison.json.gz"
 OURS, SLOW = "recoup", "iw-pgpe-ob"
+PANELS = ("mountain-car-weak", "lqr-8", "sphere-10", "rosenbrock-10")  # of the picture
+PANELS += ("hopper", "walker2d", "reach-9", "rastrigin-10")
+DRAWN = ("recoup", "cma-es", "lq-cma-es", "snes", "reps:batch=10,tau_floor=0.001", "iw-pgpe-ob")
 KINDS = {"search": "J", "policy": "m"}
 NAMES = {  # what a method is called in the tables
     "recoup": "**recoup**",
@@ -319,10 +323,10 @@ def picture(tasks, names, methods, path, rows=2):
 def main():
     """Prints tables and verdicts; draws the picture where it is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs="+")
+    parser.add_argument("files", nargs="*", default=[RESULTS], help="what is kept, unless named")
     parser.add_argument("--picture")
-    parser.add_argument("--show", nargs="*", help="tasks of the picture")
-    parser.add_argument("--methods", nargs="*", help="methods of the picture")
+    parser.add_argument("--show", nargs="*", default=PANELS, help="tasks of the picture")
+    parser.add_argument("--methods", nargs="*", default=DRAWN, help="methods of the picture")
     parser.add_argument("--rows", type=int, default=2, help="rows of the picture")
     given = parser.parse_args()
     tasks = loaded(given.files)
@@ -339,8 +343,8 @@ def main():
     for name, task in tasks.items():
         print(f"\n{table(name, task, order)}")
     if given.picture:
-        names = given.show or list(tasks)[:8]
-        picture(tasks, names, given.methods or order, given.picture, given.rows)
+        names = [name for name in given.show if name in tasks]
+        picture(tasks, names, given.methods, given.picture, given.rows)
 
 
 if __name__ == "__main__":

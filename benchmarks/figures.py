@@ -31,12 +31,7 @@ FIGURES = (
     Figure("understand/weights-*.png", "python -m benchmarks.weights_picture docs/understand"),
     Figure("recoup.png", "python -m benchmarks.rule_picture docs/recoup.png"),
     Figure("compared.png", "python -m benchmarks.bounded --picture docs/compared.png"),
-    Figure(
-        "comparison.png",
-        "python -m benchmarks.comparison runs/suite/compare.json --picture docs/comparison.png",
-        "runs/suite/compare.json",
-        "make compare",
-    ),
+    Figure("comparison.png", "python -m benchmarks.comparison --picture docs/comparison.png"),
     Figure("study.png", "python -m benchmarks.study_picture docs/study.png"),
     Figure("serve/*.png", "python -m benchmarks.page_pictures docs/serve"),
     Figure(

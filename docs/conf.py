@@ -1,5 +1,6 @@
 """How the site is built: `make docs`. A warning ends the build; nothing is fetched."""
 
+import hashlib
 import logging
 import os
 import sys
@@ -47,3 +48,9 @@ nb_merge_streams = True
 
 copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
+
+
+def setup(app):
+    """Makes all pages again once a script that makes them is another; else only changed ones."""
+    scripts = b"".join(path.read_bytes() for path in sorted((HERE / "ext").glob("*.py")))
+    app.add_config_value("scripts", hashlib.sha256(scripts).hexdigest(), "env")

@@ -69,6 +69,16 @@ def test_blocks_of_other_kinds_of_such_a_page_say_why_they_are_not_run():
         assert not left, [f"{page}:{block.line}" for block in left]
 
 
+def test_every_block_says_what_it_is():
+    nameless = [
+        f"{name_of(page)}:{block.line}"
+        for page in pages(ROOT)
+        for block in blocks(page.read_text())
+        if not block.kind and not name_of(page).startswith(MADE)
+    ]
+    assert not nameless  # it could be Python that nothing runs
+
+
 def silent():
     """Blocks that are not run, with their pages."""
     return [(page, block) for page in pages(ROOT) for block in code(page) if block.reason]

@@ -155,3 +155,16 @@ def test_a_page_that_has_moved_is_there_but_not_searched(clean):
     words = (clean / "searchindex.js").read_text()
     assert "wombat" in words
     assert "quokka" not in words
+
+
+def test_all_pages_are_made_again_once_a_script_that_makes_them_is_another(folder):
+    source, out = tiny(folder / "again", {"index.md": "# A site\n\n$x$\n"}), folder / "two" / "site"
+    assert built(source, out).returncode == 0
+    script = source / "ext" / "mathml.py"
+    text = script.read_text()
+    script.write_text(text.replace("ElementTree.tostring(tree", '"" + ElementTree.tostring(tree'))
+    assert script.read_text() != text
+    page = out / "index.html"
+    page.write_text("")
+    assert built(source, out).returncode == 0
+    assert "<math" in page.read_text()
