@@ -37,6 +37,8 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 PAINTED = """() => new Promise((done) => new PerformanceObserver((list) =>
   list.getEntriesByName("first-contentful-paint").forEach((one) => done(one.startTime))
 ).observe({ type: "paint", buffered: true }))"""
+SHOWN = """what => [...document.querySelectorAll(what)].some((one) => one.matches("canvas, tr")
+  || /\\d/.test(one.textContent)) && performance.now()"""
 PROGRAM = "from recoup.__main__ import main; main()"
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -136,12 +138,15 @@ def columns(folder, n):
     places = ("", "/points?width=1600", "/points?params=*", "/trials?limit=1000", "/moves")
     for place in (*places, "/snapshot"):
         timed(place or "the study", server, server.call, "GET", place)
-    painting(server)
     print(f"stops after {server.stop():.2f} s (target 2)")
+    painting(path)
 
 
-def painting(server):
-    """When a browser shows something of the page of such a study, and when the plot."""
+def painting(path):
+    """When a browser shows something of the page of such a study, and when the study itself.
+
+    Of a server that was just started, and has read nothing of the file but what the list shows.
+    """
     program = next(filter(None, map(shutil.which, CHROMIUM)), None)
     try:
         from playwright.sync_api import sync_playwright
@@ -150,19 +155,24 @@ def painting(server):
     if program is None:
         print("  the page: not looked at, without Playwright and Chromium")
         return
-    name = server.base.rpartition("/")[2]
+    server = Served(path)
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=program, args=["--no-sandbox"])
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{server.port}/#token={server.token}")
         page.wait_for_selector(".overview")
-        begun = time.perf_counter()
-        page.goto(f"http://127.0.0.1:{server.port}/?#/study/{name}/see")
-        painted = page.evaluate(PAINTED) / 1000
-        page.wait_for_selector("canvas", timeout=600_000)
-        plotted = time.perf_counter() - begun
+        page.goto(f"http://127.0.0.1:{server.port}/?#/study/{path.stem}/see")
+        before, found = server.spent(), [page.evaluate(PAINTED)]
+        for what in (".bar-study .soft", ".plot canvas", ".trials tbody tr"):
+            shown = page.wait_for_function(SHOWN, arg=what, timeout=600_000)
+            found.append(shown.json_value())
         browser.close()
-    print(f"  the page: first contentful paint {painted:.2f} s (target 2), plot {plotted:.2f} s")
+    cpu = server.spent() - before
+    server.stop()
+    painted, counted, drawn, listed = (one / 1000 for one in found)
+    print(f"  the page, in Chromium: first contentful paint {painted:.2f} s (target 2)")
+    words = f"  the study's numbers {counted:.2f} s, points {drawn:.2f} s, table {listed:.2f} s"
+    print(f"{words} ({cpu:.2f} s of CPU of the server)")
 
 
 def sizes():

@@ -11,7 +11,7 @@ from PIL import Image
 from sites import DOCS
 
 ENDINGS = (".png", ".gif")
-STILL = ("reuse", "weights", "recoup", "compared", "comparison", "study")  # no dates, no training
+STILL = ("reuse", "weights", "recoup", "compared", "comparison")  # no dates, no searches
 APART = 0.002  # share of points that may differ, by another library that draws
 
 

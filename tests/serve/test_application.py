@@ -1,12 +1,17 @@
 """The door of a server: who may do what, what is refused, and what an answer says to browsers."""
 
+import asyncio
 import json
 import socket
+from itertools import chain, repeat
 
 import pytest
 from calls import Calls
 from serving import Server, token_of
 
+from recoup.serve import application
+from recoup.serve.hub import Hub
+from recoup.serve.tokens import Door, new_tokens
 from recoup.study.study import Study
 
 ONE = "/v1/studies/gains"
@@ -52,6 +57,28 @@ def problem(answered, status):
     assert said["status"] == status
     assert said["detail"].endswith((".", "?"))
     return said["detail"]
+
+
+async def silently(path, address, some):
+    """What is answered to a post of which `some` comes, and then nothing any more."""
+    hub = Hub([path], Door("127.0.0.1", 80, False, new_tokens()), False)
+    said = {"host": "127.0.0.1", "content-type": "application/json", "content-length": "99"}
+    said["authorization"] = f"Bearer {hub.door.tokens.full}"
+    scope = {"type": "http", "method": "POST", "path": address, "raw_path": address.encode()}
+    scope |= {"query_string": b"", "root_path": "", "scheme": "http", "http_version": "1.1"}
+    scope["headers"] = [(name.encode(), value.encode()) for name, value in said.items()]
+    coming = chain([{"type": "http.request", "body": some, "more_body": True}], repeat(None))
+    answered = []
+
+    async def receive():
+        return next(coming) or await asyncio.Event().wait()
+
+    async def send(message):
+        answered.append(message)
+
+    await application.application(hub)(scope, receive, send)
+    hub.close()
+    return answered
 
 
 class TestTokens:
@@ -164,6 +191,14 @@ class TestBodies:
             raw.sendall(b"\x16\x03\x01nonsense\r\n\r\n")
             assert raw.recv(100).startswith(b"HTTP/1.1 400")
         assert calls.get("/v1").status == 200
+
+    @pytest.mark.parametrize("some", [b"", b'{"n": '])
+    def test_one_that_does_not_come_is_not_waited_for_for_ever(self, tmp_path, monkeypatch, some):
+        monkeypatch.setattr(application, "BODY_SECONDS", 0.01)
+        Study.open(tmp_path / "gains.db", dim=2).close()
+        start, body = asyncio.run(silently(tmp_path / "gains.db", f"{ONE}/ask", some))
+        assert (start["status"], dict(start["headers"])[b"connection"]) == (408, b"close")
+        assert "send the request again" in json.loads(body["body"])["detail"]
 
     @pytest.mark.parametrize("query", ["limit=0", "limit=x", "x=1", "limit=1&limit=2", "status=no"])
     def test_nor_is_a_wrong_query_guessed_at(self, calls, query):

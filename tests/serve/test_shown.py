@@ -104,6 +104,25 @@ def test_rows_alone(calls, study):
     assert {row["param grip"] for row in table} <= {"soft", "'-hard"}
 
 
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("*/*", "application/json"),
+        ("text/csv;q=0.1, application/json", "application/json"),
+        ("application/json;q=0.1, text/*", "text/csv; charset=utf-8"),
+        ("TEXT/CSV", "text/csv; charset=utf-8"),
+    ],
+)
+def test_accept_is_weighed(calls, said, kind):
+    answered = calls.get(f"{ONE}/trials", Accept=said)
+    assert (answered.status, answered.headers["Content-Type"]) == (200, kind)
+
+
+def test_what_cannot_be_given_is_no_json_in_its_place(calls):
+    answered = calls.get(f"{ONE}/trials", Accept="application/xml")
+    assert (answered.status, answered.said["title"]) == (406, "Not Acceptable")
+
+
 def test_columns_for_plots(calls, study):
     found = calls.get(f"{ONE}/points?params=*").said
     ok = [trial for trial in study.trials() if trial.value is not None]

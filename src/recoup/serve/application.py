@@ -1,5 +1,6 @@
 """The application: a request passes the door, its body is checked, its route's function asked."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -25,6 +26,7 @@ from recoup.serve.problems import Problem, answer_of, on_error, problem_of
 from recoup.serve.tokens import ASK_FOR_TOKEN, FULL
 
 BODY_BYTES = 1_000_000  # of a body, at most
+BODY_SECONDS = 30.0  # for which a body is waited for
 QUERY_LENGTH = 20_000  # characters of an address
 JSON, EVENTS = "application/json", "text/event-stream"
 SAFE = {
@@ -172,8 +174,13 @@ async def _content(request: Request) -> bytes:
     )
     if said.isdecimal() and int(said) > BODY_BYTES:
         raise too_large
-    async for chunk in request.stream():
-        found += chunk
-        if len(found) > BODY_BYTES:
-            raise too_large
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                found += chunk
+                if len(found) > BODY_BYTES:
+                    raise too_large
+    except TimeoutError:
+        late = f"the body did not come within {BODY_SECONDS:g} seconds: send the request again."
+        raise Problem(HTTPStatus.REQUEST_TIMEOUT, late, {"Connection": "close"}) from None
     return bytes(found)

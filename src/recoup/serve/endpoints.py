@@ -61,7 +61,7 @@ ENDPOINTS = (
     Endpoint(
         *("GET", TRIALS, shown.trials_now, "Trials, a page at a time"),
         query=schemas.PAGE_QUERY,
-        gives=("application/json", shown.NDJSON, shown.CSV),
+        gives=shown.TRIALS_AS,
     ),
     Endpoint("GET", f"{STUDIES}/waiting", reading(shown.waiting_now), "What waits for a result"),
     Endpoint(

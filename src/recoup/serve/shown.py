@@ -7,6 +7,7 @@ import numpy as np
 from starlette.responses import Response, StreamingResponse
 
 from recoup.core.types import Given, Plain
+from recoup.serve.accepting import accepted
 from recoup.serve.call import Call, as_json, done
 from recoup.serve.problems import Problem
 from recoup.serve.trial_rows import MOST_ROWS, PAGE, as_csv, as_lines, page_of, trials_of
@@ -22,7 +23,8 @@ from recoup.study.views.study_summary import deployed
 from recoup.study.views.trial_columns import TrialColumns, thinned
 
 SCALE_WORDS = {"linear": "lin"}  # as they are written here; the others as in the library
-NDJSON, CSV = "application/x-ndjson", "text/csv"
+JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
+TRIALS_AS = (JSON, NDJSON, CSV)
 
 
 # -- the study --
@@ -154,11 +156,10 @@ def waiting_now(study: Study, call: Call) -> Plain:
 
 async def trials_now(call: Call) -> Given:
     """Trials by number, after one: JSON a page at a time, or rows alone by `Accept`."""
-    accepted = call.header("accept") or ""
-    for kind in (NDJSON, CSV):
-        if kind in accepted:
-            lines = _lines(call, kind)
-            return StreamingResponse(lines, media_type=f"{kind}; charset=utf-8")
+    kind = accepted(call.request.headers.getlist("accept"), TRIALS_AS)
+    if kind != JSON:
+        lines = _lines(call, kind)
+        return StreamingResponse(lines, media_type=f"{kind}; charset=utf-8")
     after, status = call.query.get("after", 0), call.query.get("status")
     limit = call.query.get("limit", PAGE)
     rows = await done(call.served.reads(lambda study: page_of(study, after, limit, status)))

@@ -36,52 +36,83 @@ function heard(away) {
   line.dispatchEvent(new Event("change"));
 }
 
-async function answered(path, options) {
-  let answer;
+/** Something came from the server. */
+export function alive() {
+  last = Date.now();
+  heard(false);
+}
+
+const LOOK = 4000; // ms between two looks whether something was heard
+const QUIET = 8000; // ms without a sign of the server after which it is asked for one, and for which that is waited for
+const flying = new Set(); // requests that are not answered yet
+let last = Date.now(); // when something was heard
+let asking = false;
+
+/** A network may go silent without closing anything: then nothing that waits would ever end. */
+async function listen() {
+  if (asking || document.hidden || Date.now() - last < QUIET) return;
+  asking = true;
+  const given = new AbortController();
+  const timer = setTimeout(() => given.abort(), QUIET);
   try {
-    answer = await fetch(path, { credentials: "same-origin", cache: "no-store", ...options });
-  } catch (wrong) {
-    if (wrong.name === "AbortError") throw wrong;
+    await fetch("/", { method: "HEAD", cache: "no-store", signal: given.signal });
+    alive();
+  } catch {
+    heard(true);
+    flying.forEach((one) => one.abort());
+  } finally {
+    clearTimeout(timer);
+    asking = false;
+  }
+}
+
+setInterval(listen, LOOK);
+
+/** What `read` makes of an answer, whose body may break off; `signal` gives up. */
+async function answered(path, { signal, ...options }, read) {
+  const mine = new AbortController();
+  const stop = () => mine.abort();
+  signal?.addEventListener("abort", stop);
+  if (signal?.aborted) stop();
+  flying.add(mine);
+  let problem;
+  try {
+    const answer = await fetch(path, { credentials: "same-origin", cache: "no-store", ...options, signal: mine.signal });
+    alive();
+    if (answer.ok || answer.status === 304) return await read(answer);
+    problem = new Problem(answer.status, await answer.json().catch(() => ({})));
+  } catch {
+    if (signal?.aborted) throw new DOMException("given up", "AbortError");
     heard(true);
     throw new Away();
+  } finally {
+    flying.delete(mine);
+    signal?.removeEventListener("abort", stop);
   }
-  heard(false);
-  if (answer.ok || answer.status === 304) return answer;
-  const problem = new Problem(answer.status, await answer.json().catch(() => ({})));
-  if (answer.status === 401 && path !== SESSION) line.dispatchEvent(new Event("locked"));
+  if (problem.status === 401 && path !== SESSION) line.dispatchEvent(new Event("locked"));
   throw problem;
 }
 
-/** The body of an answer; it may break off while it is read. */
-async function whole(answer) {
-  try {
-    return await answer.text();
-  } catch (wrong) {
-    if (wrong.name === "AbortError") throw wrong;
-    heard(true);
-    throw new Away();
-  }
-}
+const text = (answer) => answer.text();
 
 /** What is there now. */
 export async function get(path, options = {}) {
-  return parsed(await whole(await answered(path, options)));
+  return parsed(await answered(path, options, text));
 }
 
 /** What is there if it is another than `known.tag`; else null. */
 export async function changed(path, known) {
   const headers = known.tag ? { "If-None-Match": known.tag } : {};
-  const answer = await answered(path, { headers });
+  const [answer, said] = await answered(path, { headers }, async (one) => [one, await one.text()]);
   if (answer.status === 304) return null;
-  const found = parsed(await whole(answer));
+  const found = parsed(said);
   known.tag = answer.headers.get("ETag");
   return found;
 }
 
 /** An answer as a file that the browser keeps. */
 export async function file(path, accept) {
-  const answer = await answered(path, { headers: { Accept: accept } });
-  return answer.blob();
+  return answered(path, { headers: { Accept: accept } }, (answer) => answer.blob());
 }
 
 /** Asks for something that changes nothing, such as a judgement. */
@@ -91,9 +122,8 @@ export function ask(path, body, signal = undefined) {
 
 async function write(method, path, body, { signal, key } = {}) {
   const headers = { "Content-Type": "application/json", ...(key ? { "Idempotency-Key": key } : {}) };
-  const answer = await answered(path, { method, headers, body: JSON.stringify(body ?? {}), signal });
-  const text = await whole(answer);
-  return text ? parsed(text) : null;
+  const said = await answered(path, { method, headers, body: JSON.stringify(body ?? {}), signal }, text);
+  return said ? parsed(said) : null;
 }
 
 /** A key of 128 random bits, also where the page came without TLS. */
@@ -103,6 +133,7 @@ function fresh() {
 }
 
 const PAUSES = [300, 1000, 2000, 4000];
+const AGAIN = [408, 503]; // statuses after which the same is sent again
 
 /**
  * Writes, and goes on until the server has answered: the same key, so that it is done once.
@@ -114,7 +145,7 @@ export async function insist(path, body, { method = "POST", signal, waiting } = 
     try {
       return await write(method, path, body, { signal, key });
     } catch (wrong) {
-      const again = wrong instanceof Away || wrong.status === 503;
+      const again = wrong instanceof Away || AGAIN.includes(wrong.status);
       if (!again) throw wrong;
       waiting?.(wrong);
       await pause(PAUSES[Math.min(attempt, PAUSES.length - 1)], signal);

@@ -8,6 +8,7 @@ import { titled, valued } from "./values.js";
 
 const KINDS = { own: "values of your own", mean: "the mean policy", repeat: "the one before once more" };
 const SHOWN = 12; // parameters on a card; more are folded
+const drafts = new Map(); // what was typed and not sent, until its view is there again
 
 export class Card {
   /** `done(answer, words)` once it is told; `gone()` where the card is put away. */
@@ -60,7 +61,19 @@ export class Card {
       this.context.study.space === "actions" ? episode : typed,
       this.beside.map((one) => one.node), this.wrong, this.failure(),
     );
-    return (this.box = h("fieldset.plain", {}, form));
+    this.box = h("fieldset.plain", { oninput: () => drafts.set(this.key, this.fields().map((one) => one.value)) }, form);
+    drafts.get(this.key)?.forEach((value, i) => (this.fields()[i].value = value));
+    if (this.reason.value) this.reason.closest("details").open = true;
+    this.typing();
+    return this.box;
+  }
+
+  get key() {
+    return `${this.context.base}/${this.trial.id}`;
+  }
+
+  fields() {
+    return [this.input, this.reason, ...this.beside.map((one) => one.input)];
   }
 
   /** Numbers beside the return, and what was known before the trial, where the study has such. */
@@ -152,6 +165,7 @@ export class Card {
     try {
       const answer = await insist(path, body, { signal: this.given.signal, waiting: (why) => this.waiting(why) });
       if (!answer?.slip) say(`Trial ${this.trial.id}: ${words}.`);
+      drafts.delete(this.key);
       this.done(answer, words);
     } catch (problem) {
       this.box.disabled = false;

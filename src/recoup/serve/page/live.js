@@ -1,5 +1,7 @@
 /** The one stream of the page: open while the page is seen, opened again when it breaks. */
 
+import { alive, line } from "./api.js";
+
 const PAUSES = [500, 1000, 2000, 4000];
 
 export class Live {
@@ -9,7 +11,9 @@ export class Live {
     this.changed = changed;
     this.failures = 0;
     this.look = () => (document.hidden ? this.close() : this.open());
+    this.turned = () => this.heard();
     document.addEventListener("visibilitychange", this.look);
+    line.addEventListener("change", this.turned);
     this.look();
   }
 
@@ -19,10 +23,21 @@ export class Live {
     this.stream = stream;
     stream.addEventListener("open", () => {
       this.failures = 0;
+      alive();
       this.changed();
     });
-    stream.addEventListener("changed", () => this.changed());
+    stream.addEventListener("changed", () => {
+      alive();
+      this.changed();
+    });
     stream.addEventListener("error", () => this.again());
+  }
+
+  /** The server went silent, and the stream would not say so; or it is back. */
+  heard() {
+    if (line.away) {
+      if (this.stream) this.again();
+    } else if (this.stream?.readyState !== EventSource.OPEN) this.look();
   }
 
   again() {
@@ -42,6 +57,7 @@ export class Live {
   end() {
     this.close();
     document.removeEventListener("visibilitychange", this.look);
+    line.removeEventListener("change", this.turned);
   }
 }
 

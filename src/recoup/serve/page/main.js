@@ -113,5 +113,12 @@ async function begin() {
   return route();
 }
 
-addEventListener("hashchange", begin);
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // what stands behind # names a view
+  main.focus();
+});
+addEventListener("hashchange", () => {
+  document.querySelectorAll("dialog[open]").forEach((over) => over.close()); // it was of the view before
+  begin();
+});
 begin();

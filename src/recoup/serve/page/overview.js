@@ -37,7 +37,7 @@ function draw(main, service) {
     h(
       "div.overview", {},
       h("h1", {}, "What is served here"),
-      !service.may_write && h("p.soft", {}, "This token may only read: nothing can be told or asked for."),
+      !service.may_write && h("p.soft", {}, onlyReads(service)),
       h("h2", {}, "Studies"),
       studies.length ? h("ul.lines", {}, studies.map(studyLine)) : h("p.soft", {}, "No study."),
       runs.length > 0 && [h("h2", {}, "Runs"), h("ul.lines", {}, runs.map(runLine))],
@@ -55,6 +55,11 @@ function runLine(run) {
   const head = h("a.line-head", { href: `#/run/${encodeURIComponent(run.name)}` }, named(run.title || run.name));
   const about = ["task", "method"].filter((key) => run[key]).map((key) => run[key]).join(", ");
   return h("li.card", {}, head, run.error ? h("p.wrong", {}, run.error) : about ? h("p.soft", {}, named(about)) : null);
+}
+
+/** Why nothing can be written, whatever the study. */
+export function onlyReads({ read_only }) {
+  return `${read_only ? "This server only reads" : "This token may only read"}: nothing can be told or asked for.`;
 }
 
 /** How many trials there are, in words. */

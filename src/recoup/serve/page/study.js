@@ -6,7 +6,7 @@ import { deploy } from "./deploy.js";
 import { button, complain, complaint, fill, h, named, once, say } from "./dom.js";
 import { coalesced, Live } from "./live.js";
 import { plural } from "./numbers.js";
-import { counted } from "./overview.js";
+import { counted, onlyReads } from "./overview.js";
 import { see } from "./see.js";
 import { work } from "./work.js";
 
@@ -19,7 +19,7 @@ const TABS = [
 
 export function study({ service, name, tab, top, main }) {
   const base = `/v1/studies/${encodeURIComponent(name)}`;
-  const context = { name, base, study: null, mayWrite: false };
+  const context = { name, base, study: null, mayWrite: false, onlyRead: null };
   const known = {};
   const head = new Head(() => refresh());
   const links = new Map(TABS.map(([key, label]) => [key, h("a", { href: `#/study/${encodeURIComponent(name)}/${key}` }, label)]));
@@ -52,7 +52,8 @@ export function study({ service, name, tab, top, main }) {
       if (ended) return;
       if (found) {
         context.study = found;
-        context.mayWrite = service.may_write && found.writable !== false && !found.run;
+        context.onlyRead = onlyRead(service, found);
+        context.mayWrite = !context.onlyRead;
         head.draw(context);
       }
       complain(trouble);
@@ -101,6 +102,13 @@ export function study({ service, name, tab, top, main }) {
     view?.end?.();
   };
   return { name, turn, again, end };
+}
+
+/** Why nothing can be told here; null where it can. */
+function onlyRead(service, { run, writable }) {
+  if (run) return "This is the study of a run, which asks and tells by itself.";
+  if (!service.may_write) return onlyReads(service);
+  return writable === false ? "The file can only be read: nothing can be told or asked for." : null;
 }
 
 /** What stands over the views: how it fares, and whether it is paused. */

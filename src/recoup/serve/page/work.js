@@ -23,7 +23,7 @@ export function work(context) {
   const node = h(
     "div", {},
     h("h1", {}, "Waiting for results"),
-    context.mayWrite ? asking(context) : h("p.soft", {}, why(context.study)),
+    context.mayWrite ? asking(context) : h("p.soft", {}, context.onlyRead),
     slips, none, list, more, queue,
     h("section", { "aria-label": "Told just now", "aria-live": "polite" }, told),
   );
@@ -89,12 +89,6 @@ export function work(context) {
 
   const timer = setInterval(() => document.hidden || update(), MINUTE);
   return { node, update, end: () => clearInterval(timer) };
-}
-
-/** Why nothing can be told here. */
-function why({ run, writable }) {
-  if (run) return "This is the study of a run, which asks and tells by itself.";
-  return writable === false ? "The file can only be read." : "This token may only read: nothing can be told or asked for.";
 }
 
 /** Values in a line: `kp 3, kd 0.2`. */

@@ -180,9 +180,9 @@ class Ledger:
             self._proposal[i] = self._slots[_drawn_by(asked[number])]
             value = told[number].told.value
             self._returns[i] = np.nan if value is None else turned(value, self.sign)
-            known = told[number].told.also or {}
-            self._also[i] = [known.get(name, np.nan) for name in self.limits.names]
-            self._put_context(i, context_of(known))
+            if known := told[number].told.also:
+                self._also[i] = [known.get(name, np.nan) for name in self.limits.names]
+                self._put_context(i, context_of(known))
             if not in_actions:
                 self._samples[0][i], self._outside[i] = self._home(i, asked[number].theta)
             elif number in trajectories:
