@@ -4,14 +4,17 @@ import json
 import shutil
 
 import pytest
-from browser import browsing
+from browser import browsing, expect
 from calls import Calls
 from pages import assert_fits, assert_quiet, opened
 from serving import Server
 
 import recoup
+from recoup.report.html import measured
+from recoup.runs.render import policy_shown, render_run
 
 PLAYING = "video => { video.marked = true; return video.readyState; }"
+PNG = b"\x89PNG\r\n\x1a\n made by recoup tEXtDescription\0"
 FILM = b"\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"  # how a film begins
 
 
@@ -71,7 +74,26 @@ def test_a_film_is_served_once_there_is_one_and_in_parts(server):
     assert calls.get("/v1/runs/car").said["film"] is True
 
 
-@pytest.mark.parametrize("path", ["", "/curve", "/film"])
+def test_a_film_strip_is_served_and_what_shows_an_older_policy_is_said(server):
+    calls = Calls(server)
+    assert "no film strip was made of car" in calls.get("/v1/runs/car/strip").said["detail"]
+    (server.run / "strip.png").write_bytes(PNG + policy_shown(recoup.load(server.run)).encode())
+    (server.run / "policy.mp4").write_bytes(FILM + b"made by recoup " + b"0" * 64)
+    found = calls.get("/v1/runs/car/strip")
+    assert (found.status, found.headers["Content-Type"]) == (200, "image/png")
+    said = calls.get("/v1/runs/car").said
+    assert (said["film"], said["strip"], said["filmed_before"]) == (True, True, ["policy.mp4"])
+
+
+@pytest.mark.parametrize(("name", "path"), [("policy.mp4", "film"), ("strip.png", "strip")])
+def test_what_a_link_in_a_run_leads_to_is_not_served(server, tmp_path, name, path):
+    (tmp_path / "secret").write_text("not served")
+    (server.run / name).symlink_to(tmp_path / "secret")
+    assert Calls(server).get(f"/v1/runs/car/{path}").status == 404
+    assert Calls(server).get("/v1/runs/car").said[path] is False
+
+
+@pytest.mark.parametrize("path", ["", "/curve", "/film", "/strip"])
 def test_what_is_no_run_is_said(server, path):
     answered = Calls(server).get(f"/v1/runs/nobody{path}")
     assert answered.status == 404
@@ -105,6 +127,26 @@ def test_its_page_has_its_curve_and_its_film_goes_on_while_the_page_looks_again(
         assert video.evaluate("video => video.marked") is True  # the same: it was not begun anew
         assert page.locator(".plot canvas").evaluate("c => c.marked") is True
         assert_quiet(page, server)
+
+
+def test_its_page_says_what_it_is_worth_and_where_its_film_is_not_of_the_newest(browser, server):
+    run = recoup.load(server.run)
+    render_run(server.run)
+    with opened(browser, server, study=None) as page:
+        page.goto(f"{server.url}#/run/car")
+        page.get_by_text("expected return of the mean policy").wait_for()
+        for one in (run.return_search, run.return_mean_policy):
+            page.get_by_text(f"{measured(*one[:2])} ({one.episodes} episodes)").wait_for()
+        page.get_by_role("img", name="Pictures of an episode").wait_for()
+        expect(page.get_by_text("An episode of the mean policy.")).to_have_count(2)
+        assert page.locator("figure img").evaluate("img => img.decode().then(() => true)")
+        points = sum(row.return_curve == row.return_curve for row in run.history)
+        assert f"{points} points" in page.locator(".plot").get_attribute("aria-label")
+        page.get_by_role("link", name="Its study").click()
+        page.get_by_role("heading", name="What it says").wait_for()
+    recoup.resume(server.run, iterations=4)
+    said = Calls(server).get("/v1/runs/car").said
+    assert said["filmed_before"] == ["policy.mp4", "strip.png"]
 
 
 def test_a_curve_that_comes_later_is_drawn(browser, server):
