@@ -1,6 +1,7 @@
 """A run of `recoup train` as it is served: its routes, its page, its curve, its film."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -12,6 +13,7 @@ from serving import Server
 import recoup
 from recoup.report.html import measured
 from recoup.runs.render import policy_shown, render_run
+from recoup.study.study import Study
 
 PLAYING = "video => { video.marked = true; return video.readyState; }"
 PNG = b"\x89PNG\r\n\x1a\n made by recoup tEXtDescription\0"
@@ -147,6 +149,42 @@ def test_its_page_says_what_it_is_worth_and_where_its_film_is_not_of_the_newest(
     recoup.resume(server.run, iterations=4)
     said = Calls(server).get("/v1/runs/car").said
     assert said["filmed_before"] == ["policy.mp4", "strip.png"]
+
+
+def test_curves_stand_side_by_side_on_the_same_axes(browser, trained, tmp_path):
+    for name in ("one", "<b>two"):
+        shutil.copytree(trained, tmp_path / name)
+    recoup.resume(tmp_path / "<b>two", iterations=5)
+    Study.open(tmp_path / "robot.db", dim=2).close()  # which is no run
+    with Server(tmp_path, tmp_path) as server, opened(browser, server, study=None) as page:
+        page.clock.install()
+        page.get_by_role("link", name="Their curves side by side").click()
+        figures = page.locator("figure")
+        expect(figures).to_have_count(2)
+        for name in ("one", "<b>two"):
+            one = figures.filter(has=page.get_by_role("link", name=name, exact=True))
+            one.locator("canvas").wait_for()
+            run = recoup.load(tmp_path / name)
+            worth = measured(*run.return_mean_policy[:2])
+            one.get_by_text(f"mountain-car, pgpe; the mean policy: {worth}").wait_for()
+            points = f"A curve of {len(run.history)} points"
+            expect(one.locator(".plot")).to_have_attribute("aria-label", re.compile(points))
+        across = [one.bounding_box() for one in figures.all()]
+        assert across[0]["y"] == across[1]["y"]
+        assert across[0]["x"] < across[1]["x"]
+        canvas = page.locator("canvas").first.evaluate("c => { c.marked = true; }")
+        assert canvas is None
+        with page.expect_response(re.compile("two/curve")):
+            page.clock.fast_forward("00:06")
+        assert page.locator("canvas").first.evaluate("c => c.marked")  # not drawn anew
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert_fits(page)
+        assert_quiet(page, server)
+        (tmp_path / "one" / "study.db").write_bytes(b"nothing")
+        page.clock.fast_forward("00:06")
+        figures.filter(has_text="one").get_by_role("alert").wait_for()  # and the other goes on
+        page.get_by_role("link", name="<b>two").click()
+        page.get_by_role("heading", name="Expected return over episodes").wait_for()
 
 
 def test_a_curve_that_comes_later_is_drawn(browser, server):

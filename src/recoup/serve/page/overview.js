@@ -40,7 +40,7 @@ function draw(main, service) {
       !service.may_write && h("p.soft", {}, onlyReads(service)),
       h("h2", {}, "Studies"),
       studies.length ? h("ul.lines", {}, studies.map(studyLine)) : h("p.soft", {}, "No study."),
-      runs.length > 0 && [h("h2", {}, "Runs"), h("ul.lines", {}, runs.map(runLine))],
+      runs.length > 0 && [h("h2", {}, "Runs"), runs.length > 1 && h("p", {}, h("a", { href: "#/runs" }, "Their curves side by side")), h("ul.lines", {}, runs.map(runLine))],
     ),
   );
 }
