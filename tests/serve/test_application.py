@@ -141,7 +141,7 @@ class TestElsewhere:
         "path", ["/static/../../../pyproject.toml", "/secret.txt", "/static/%2e%2e/hub.py", "/x"]
     )
     def test_no_other_file_is_served(self, calls, path):
-        problem(calls.get(path), 404)
+        assert "/openapi.json lists them all" in problem(calls.get(path), 404)
 
     @pytest.mark.parametrize("name", ["secret", "..", "gains.db", "%2e%2e%2fgains", "x" * 3000])
     def test_nor_another_study(self, calls, name):
@@ -222,13 +222,25 @@ class TestBodies:
         assert (start["status"], dict(start["headers"])[b"connection"]) == (408, b"close")
         assert "send the request again" in json.loads(body["body"])["detail"]
 
-    @pytest.mark.parametrize("query", ["limit=0", "limit=x", "x=1", "limit=1&limit=2", "status=no"])
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "limit=0",
+            "limit=x",
+            "limit=1_0",
+            "limit=%205",
+            "limit=%D9%A5",
+            "x=1",
+            "limit=1&limit=2",
+            "status=no",
+        ],
+    )
     def test_nor_is_a_wrong_query_guessed_at(self, calls, query):
         problem(calls.get(f"{ONE}/trials?{query}"), 422)
 
     def test_another_method_is_refused(self, calls):
         answered = calls("PATCH", ONE)
-        problem(answered, 405)
+        assert "the header Allow says how" in problem(answered, 405)
         assert answered.headers["Allow"]
 
 

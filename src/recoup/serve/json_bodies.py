@@ -5,6 +5,7 @@ A schema is a JSON Schema as openapi.json shows it; here are the few words that 
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, NoReturn
@@ -13,6 +14,7 @@ from recoup.checks import nearest, shortly
 from recoup.core.types import Given, Plain
 from recoup.serve.problems import Problem
 
+PLAIN_NUMBER = re.compile(r"[-+.0-9a-zA-Z]+", re.ASCII)
 KINDS_OF_JSON: dict[str, tuple[Any, str]] = {
     "object": (dict, "an object"),
     "array": (list, "a list"),
@@ -72,6 +74,8 @@ def typed(what: str, schema: Plain, text: str) -> Given:
     kinds = schema.get("type", "string")
     if kinds in ("integer", "number"):
         try:
+            if not PLAIN_NUMBER.fullmatch(text):  # Python reads more: `1_0`, spaces, other digits
+                raise ValueError
             return checked(what, schema, (int if kinds == "integer" else float)(text))
         except ValueError:
             _refuse(what, KINDS_OF_JSON[kinds][1], text)
