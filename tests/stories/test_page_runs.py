@@ -158,6 +158,8 @@ def test_curves_stand_side_by_side_on_the_same_axes(browser, trained, tmp_path):
     Study.open(tmp_path / "robot.db", dim=2).close()  # which is no run
     with Server(tmp_path, tmp_path) as server, opened(browser, server, study=None) as page:
         page.clock.install()
+        told = page.locator("li.card").filter(has=page.get_by_role("link", name="one", exact=True))
+        told.get_by_text("12 results").wait_for()
         page.get_by_role("link", name="Their curves side by side").click()
         figures = page.locator("figure")
         expect(figures).to_have_count(2)

@@ -53,8 +53,7 @@ function studyLine(study) {
 
 function runLine(run) {
   const head = h("a.line-head", { href: `#/run/${encodeURIComponent(run.name)}` }, named(run.title || run.name));
-  const about = ["task", "method"].filter((key) => run[key]).map((key) => run[key]).join(", ");
-  return h("li.card", {}, head, run.error ? h("p.wrong", {}, run.error) : about ? h("p.soft", {}, named(about)) : null);
+  return h("li.card", {}, head, run.error ? h("p.wrong", {}, run.error) : h("p.soft", {}, counted(run.counts)));
 }
 
 /** Why nothing can be written, whatever the study. */
