@@ -94,3 +94,9 @@ def test_a_picture_is_what_its_command_makes(figure, tmp_path):
     shown = list(DOCS.glob(figure.pictures))
     assert shown
     assert [x.name for x in shown if not same(x, made / x.relative_to(DOCS))] == []
+
+
+def test_the_picture_of_a_study_is_that_of_the_page_below_it():
+    page = (DOCS / "do" / "diagnostics.md").read_text()
+    shown = Image.open(DOCS / "study.png").text["shows"].split()
+    assert [x for x in shown if f" {x} │" not in page] == []

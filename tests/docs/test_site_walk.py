@@ -129,6 +129,12 @@ def test_pages_and_the_site_are_small(site):
         ("lease", "do/leases.html"),
         ("effective sample size", "lookup/glossary.html"),
         ("Study.evaluate", "reference/study-questions.html#recoup.Study.evaluate"),
+        ("warm start", "do/warm-start.html"),  # words of other libraries
+        ("categorical", "do/choices.html"),
+        ("integer", "do/by-hand.html"),
+        ("parallel", "do/many-machines.html"),
+        ("multi-objective", "do/limits.html"),
+        ("cite", "index.html"),
     ],
 )
 def test_the_search_finds_without_a_server(site, browser, words, page):
