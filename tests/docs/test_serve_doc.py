@@ -21,7 +21,7 @@ if __name__ == "__main__":
 
 from console import BLOCK, alike, run, steps, tidy, write_scripts  # noqa: E402
 from program import recoup  # noqa: E402
-from serving import Server  # noqa: E402
+from serving import PATIENT, Server  # noqa: E402
 
 TEXT = PAGE.read_text()
 
@@ -33,7 +33,7 @@ def session(text, folder):
     try:
         for command, written in steps(text):
             if command.startswith(SERVE):
-                server = Server(folder, *command.removeprefix(SERVE).split())
+                server = Server(folder, *command.removeprefix(SERVE).split(), program=PATIENT)
                 os.environ["RECOUP_TOKEN"] = server.token
                 write_scripts(text.replace(f":{PORT}/", f":{server.port}/"), folder)
                 printed = "\n".join(server.printed) + "\n"

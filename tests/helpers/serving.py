@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 from waiting import LIMIT, until
 
 PROGRAM = "from recoup.__main__ import main; main()"
+PATIENT = f"from recoup.serve import writing_trials; writing_trials.ASK_SECONDS = 600; {PROGRAM}"
 
 
 def free_port():
@@ -19,10 +20,13 @@ def free_port():
 
 
 class Server:
-    """`recoup serve PATHS...`; `kill()` and `start()` as often as one likes."""
+    """`recoup serve PATHS...`; `kill()` and `start()` as often as one likes.
 
-    def __init__(self, folder, *paths, words=()):
-        self.folder, self.port = Path(folder), free_port()
+    By `PATIENT` who asks waits for the move however slow the machine is, so that all is the same.
+    """
+
+    def __init__(self, folder, *paths, words=(), program=PROGRAM):
+        self.folder, self.port, self.program = Path(folder), free_port(), program
         self.words = [*map(str, paths), *words, "--port", str(self.port)]
         self.words += ["--token-file", str(self.folder / "tokens")]
         self.errors = self.folder / f"serve-{self.port}.log"
@@ -32,7 +36,7 @@ class Server:
     def start(self):
         with self.errors.open("a") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM, "serve", *self.words],
+                [sys.executable, "-c", self.program, "serve", *self.words],
                 cwd=self.folder,
                 stdout=subprocess.PIPE,
                 stderr=errors,

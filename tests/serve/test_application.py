@@ -141,7 +141,7 @@ class TestElsewhere:
         "path", ["/static/../../../pyproject.toml", "/secret.txt", "/static/%2e%2e/hub.py", "/x"]
     )
     def test_no_other_file_is_served(self, calls, path):
-        problem(calls.get(path), 404)
+        assert "/openapi.json lists them all" in problem(calls.get(path), 404)
 
     @pytest.mark.parametrize("name", ["secret", "..", "gains.db", "%2e%2e%2fgains", "x" * 3000])
     def test_nor_another_study(self, calls, name):
@@ -177,6 +177,28 @@ class TestBodies:
         assert words in problem(calls.post(f"{ONE}/ask", body), status)
         assert calls.get(ONE).said["counts"]["pending"] == 3
 
+    @pytest.mark.parametrize(
+        ("path", "body", "words"),
+        [
+            ("trials/1/tell", {"return": "9"}, "`return` must be a number, got '9'."),
+            ("trials/1/tell", {"returns": []}, "`returns` needs at least 1 entries."),
+            ("trials/1/tell", {"failed": 3}, "`failed` must be a text, got 3."),
+            ("trials/1/tell", {"return": 1, "alsi": {}}, "Did you mean 'also'?"),
+            ("trials/1/tell", {}, "has one of the fields failed, return, returns, traj"),
+            ("trials/1/tell", {"return": 1, "failed": "x"}, "trajectory; got failed and return."),
+            ("trials/1/tell", {"value": 1}, "got none of them."),
+            ("tell", [{"id": 1, "return": None}], "`return` must be a number, got None."),
+            ("tell", [{"return": 1}], "the body[0] needs the field 'id'."),
+            ("tell", [{"id": 1}], "the body[0] has one of the fields failed, return"),
+            ("recommend", {"budget": 0}, "`budget` must be a number of at least 1, got 0."),
+            ("recommend", {"budget": "x"}, "`budget` must be a whole number, got 'x'."),
+            ("recommend", {"worth": -1}, "`worth` must be a number above 0, got -1."),
+            ("evaluate", {"mean": 3}, "`mean` must be an object, got 3."),
+        ],
+    )
+    def test_it_is_said_what_is_wrong_with_what_was_meant(self, calls, path, body, words):
+        assert words in problem(calls.post(f"{ONE}/{path}", body), 422)
+
     @pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded"])
     def test_one_of_another_kind_is_refused(self, calls, kind):
         answered = calls("POST", f"{ONE}/ask", b"{}", headers={"Content-Type": kind})
@@ -200,13 +222,25 @@ class TestBodies:
         assert (start["status"], dict(start["headers"])[b"connection"]) == (408, b"close")
         assert "send the request again" in json.loads(body["body"])["detail"]
 
-    @pytest.mark.parametrize("query", ["limit=0", "limit=x", "x=1", "limit=1&limit=2", "status=no"])
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "limit=0",
+            "limit=x",
+            "limit=1_0",
+            "limit=%205",
+            "limit=%D9%A5",
+            "x=1",
+            "limit=1&limit=2",
+            "status=no",
+        ],
+    )
     def test_nor_is_a_wrong_query_guessed_at(self, calls, query):
         problem(calls.get(f"{ONE}/trials?{query}"), 422)
 
     def test_another_method_is_refused(self, calls):
         answered = calls("PATCH", ONE)
-        problem(answered, 405)
+        assert "the header Allow says how" in problem(answered, 405)
         assert answered.headers["Allow"]
 
 

@@ -89,6 +89,17 @@ class TestAsking:
         (mean,) = calls.post(f"{ONE}/ask", {"at": "mean"}).said["trials"]
         assert mean["kind"] == "mean"
 
+    def test_as_many_of_one_s_own_choice_as_were_asked_for(self, calls, tmp_path):
+        body = {"n": 3, "at": {"kp": 7, "kd": 2}, "worker": "arm 2"}
+        found = calls.post(f"{ONE}/ask", body).said["trials"]
+        assert [trial["id"] for trial in found] == [1, 2, 3]
+        assert {trial["worker"] for trial in found} == {"arm 2"}
+        assert len({trial["seed"] for trial in found}) == 3
+        for trial in found:
+            assert trial["kind"] == "own"
+            assert trial["params"] == pytest.approx({"kp": 7, "kd": 2})
+        assert is_sound(tmp_path)
+
     def test_paused_it_gives_out_nothing_but_what_was_given(self, calls, server):
         first = ids(calls.post(f"{ONE}/ask", {}, Idempotency_Key="one"))
         since = calls.post(f"{ONE}/pause", {}).said["paused_since"]

@@ -12,7 +12,12 @@ import recoup
 from recoup.study.study import Study
 from recoup.study.voice.sentences import explains
 
-HEADS = {**VIEWS, "overview": "What is served here", "run": "Expected return over episodes"}
+HEADS = {
+    **VIEWS,
+    "overview": "What is served here",
+    "run": "Expected return over episodes",
+    "runs": "Runs side by side",
+}
 PAINTED = (
     "c => c.width > 0 && c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(x => x)"
 )
@@ -39,9 +44,16 @@ def go(page, robot, view):
         turn(page, robot.server, view)
     elif view == "run":
         page.goto(f"{robot.server.url}#/run/toy-run")
+    elif view == "runs":
+        page.goto(f"{robot.server.url}#/runs")
     page.get_by_role("heading", name=HEADS[view]).wait_for()
     settled = {"see": ".trials tbody tr", "data": "text=At rest", "work": ".trial"}
-    settled |= {"deploy": "text=Copy as JSON", "run": ".plot canvas", "overview": "li.card"}
+    settled |= {
+        "deploy": "text=Copy as JSON",
+        "run": ".plot canvas",
+        "runs": ".plot canvas",
+        "overview": "li.card",
+    }
     page.locator(settled[view]).first.wait_for()
 
 

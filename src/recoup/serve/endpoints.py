@@ -144,4 +144,5 @@ ENDPOINTS = (
     Endpoint("GET", RUNS, runs_shown.run_now, "A run"),
     Endpoint("GET", f"{RUNS}/curve", runs_shown.curve_now, "Its learning curve"),
     Endpoint("GET", f"{RUNS}/film", runs_shown.film_now, "Its film", gives=("video/mp4",)),
+    Endpoint("GET", f"{RUNS}/strip", runs_shown.strip_now, "Its film strip", gives=("image/png",)),
 )

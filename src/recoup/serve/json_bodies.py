@@ -5,6 +5,7 @@ A schema is a JSON Schema as openapi.json shows it; here are the few words that 
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, NoReturn
@@ -13,6 +14,7 @@ from recoup.checks import nearest, shortly
 from recoup.core.types import Given, Plain
 from recoup.serve.problems import Problem
 
+PLAIN_NUMBER = re.compile(r"[-+.0-9a-zA-Z]+", re.ASCII)
 KINDS_OF_JSON: dict[str, tuple[Any, str]] = {
     "object": (dict, "an object"),
     "array": (list, "a list"),
@@ -72,6 +74,8 @@ def typed(what: str, schema: Plain, text: str) -> Given:
     kinds = schema.get("type", "string")
     if kinds in ("integer", "number"):
         try:
+            if not PLAIN_NUMBER.fullmatch(text):  # Python reads more: `1_0`, spaces, other digits
+                raise ValueError
             return checked(what, schema, (int if kinds == "integer" else float)(text))
         except ValueError:
             _refuse(what, KINDS_OF_JSON[kinds][1], text)
@@ -79,16 +83,40 @@ def typed(what: str, schema: Plain, text: str) -> Given:
 
 
 def _any_of(what: str, schemas: Sequence[Plain], value: Given) -> Given:
-    """The first that fits; of none, what is wrong by the last that is of the value's kind."""
+    """The first that fits; of none, what is wrong by the one that was meant."""
     wrong: list[Problem] = []
     for schema in schemas:
         try:
             return checked(what, schema, value)
         except Problem as problem:
             wrong.append(problem)
-    objects = [schema.get("type") == "object" for schema in schemas]
-    alike = [x for x, is_object in zip(wrong, objects, strict=True) if is_object]
-    raise (alike if isinstance(value, dict) and alike else wrong)[-1]
+    if isinstance(value, dict) and all("required" in schema for schema in schemas):
+        raise wrong[_named(what, schemas, value)]
+    of_kind = [i for i, schema in enumerate(schemas) if _is_of_kind(schema, value)]
+    others = [i for i, schema in enumerate(schemas) if schema.get("type") != "null"]
+    raise wrong[(of_kind or others)[-1]]
+
+
+def _named(what: str, schemas: Sequence[Plain], value: Plain) -> int:
+    """Of objects that are told apart by a field that each needs: the one whose field is there."""
+    needed = [set(schema["required"]) for schema in schemas]
+    apart = [one - set.intersection(*needed) for one in needed]
+    there = [i for i, one in enumerate(apart) if one & set(value)]
+    if len(there) != 1:
+        names = ", ".join(sorted(set.union(*apart)))
+        found = " and ".join(sorted(set.union(*apart) & set(value))) or "none of them"
+        sentence = f"{what} has one of the fields {names}; got {found}."
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence)
+    return there[0]
+
+
+def _is_of_kind(schema: Plain, value: Given) -> bool:
+    kinds = schema.get("type", list(KINDS_OF_JSON))
+    try:
+        _of_kind("", [kinds] if isinstance(kinds, str) else kinds, value)
+    except Problem:
+        return False
+    return True
 
 
 def _of_kind(what: str, kinds: Sequence[str], value: Given) -> Given:

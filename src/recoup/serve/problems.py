@@ -22,6 +22,10 @@ KINDS = {  # of errors, the first that fits -> status
     ToldBefore: HTTPStatus.CONFLICT,
     InputError: HTTPStatus.UNPROCESSABLE_ENTITY,
 }
+OF_ROUTES = {  # what is said where nothing of a study was looked at
+    404: "there is no such address here: /openapi.json lists them all.",
+    405: "this address is not asked like that: the header Allow says how.",
+}
 
 
 class Problem(Exception):
@@ -41,7 +45,8 @@ def problem_of(error: Exception) -> Problem:
         return error
     if isinstance(error, HTTPException):
         headers = dict(error.headers) if error.headers else None
-        return Problem(error.status_code, f"{error.detail.rstrip('.')}.", headers)
+        detail = OF_ROUTES.get(error.status_code, f"{error.detail.rstrip('.')}.")
+        return Problem(error.status_code, detail, headers)
     for kind, status in KINDS.items():
         if isinstance(error, kind):
             headers = AGAIN if status == HTTPStatus.SERVICE_UNAVAILABLE else None

@@ -3,6 +3,7 @@
 from dataclasses import fields
 from http import HTTPStatus
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from starlette.responses import FileResponse, Response
 
@@ -11,7 +12,10 @@ from recoup.serve.call import Call, done
 from recoup.serve.problems import Problem
 from recoup.serve.served import Served
 
-VIDEO = "policy.mp4"  # as `recoup render` calls it, which is slow to import, as all of runs is
+if TYPE_CHECKING:
+    from recoup.runs.run import Run
+
+VIDEO, STRIP = "policy.mp4", "strip.png"  # as `recoup render` has them, which is slow to import
 
 
 def run_in(call: Call) -> tuple[Served, Path]:
@@ -31,10 +35,29 @@ async def run_now(call: Call) -> Given:
         from recoup.runs.run import load
 
         run = load(folder)
-        state = {"finished": run.finished, "film": (folder / VIDEO).is_file()}
+        there = [name for name in (VIDEO, STRIP) if _is_there(folder / name)]
+        state = {
+            "finished": run.finished,
+            "outdated": run.outdated,
+            "film": VIDEO in there,
+            "strip": STRIP in there,
+            "filmed_before": [name for name in there if _is_of_before(folder / name, run)],
+        }
         return {"name": served.name, "study": served.name, **run.summary(), **state}
 
     return await done(served.judges(lambda _: read()))
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a run has this file; what a link leads to was not named, and is not served."""
+    return path.is_file() and not path.is_symlink()
+
+
+def _is_of_before(path: Path, run: "Run") -> bool:
+    """Whether it shows a policy that is not the newest."""
+    from recoup.runs.render import is_of_before
+
+    return is_of_before(path, run)
 
 
 async def curve_now(call: Call) -> Given:
@@ -56,7 +79,16 @@ def _curve(folder: Path) -> Plain:
 
 async def film_now(call: Call) -> Response:
     """The film of its policy, if one was made."""
+    return _file(call, VIDEO, "film", "video/mp4")
+
+
+async def strip_now(call: Call) -> Response:
+    """The pictures of that film in a row."""
+    return _file(call, STRIP, "film strip", "image/png")
+
+
+def _file(call: Call, name: str, what: str, kind: str) -> Response:
     _, folder = run_in(call)
-    if not (folder / VIDEO).is_file():
-        raise Problem(HTTPStatus.NOT_FOUND, f"no film was made of {folder.name}.")
-    return FileResponse(folder / VIDEO, media_type="video/mp4")
+    if not _is_there(folder / name):
+        raise Problem(HTTPStatus.NOT_FOUND, f"no {what} was made of {folder.name}.")
+    return FileResponse(folder / name, media_type=kind)

@@ -105,7 +105,8 @@ def _new(study: Study, body: Plain, key: str | None) -> list[int]:
 def _given(study: Study, body: Plain) -> list[Asked]:
     at, lease = body["at"], check_lease(body["lease"])
     if isinstance(at, dict):
-        return [given_own(study.opened, study.opened.latent_theta(in_order(study, at)), lease)]
+        theta = study.opened.latent_theta(in_order(study, at))
+        return [given_own(study.opened, theta, lease) for _ in range(body["n"])]
     return given(study.opened, body["n"], at, lease)
 
 

@@ -4,6 +4,7 @@ import { enter, get, line } from "./api.js";
 import { complain, complaint, field, fill, h } from "./dom.js";
 import { overview } from "./overview.js";
 import { run } from "./run.js";
+import { runs } from "./runs.js";
 import { study } from "./study.js";
 
 const main = document.getElementById("main");
@@ -80,7 +81,7 @@ async function route() {
   if (mine !== routes) return shown;
   shown?.end();
   shown = null;
-  const made = { study, run }[kind] ?? overview;
+  const made = { study, run, runs }[kind] ?? overview;
   shown = made({ service, name, tab, top: document.getElementById("top"), main });
   window.scrollTo(0, 0);
   return shown;

@@ -64,6 +64,15 @@ export function between(value, low, high) {
   return known ? `${short(value, 4)} (95\u00a0%: ${short(low, 4)} to ${short(high, 4)})` : short(value, 4);
 }
 
+/** A mean and its standard error, with as many digits as the error allows: as `recoup report` has them. */
+export function measured(mean, stderr) {
+  if (typeof mean !== "number" || typeof stderr !== "number") return "\u2013";
+  const none = stderr === 0 || stderr < 1e-9 * Math.abs(mean); // rounding, of episodes that are all the same
+  let digits = none ? 2 : 0;
+  while (!none && stderr < 2 * 10 ** -digits && digits < 6) digits += 1;
+  return `${mean.toFixed(digits)} \u00b1 ${stderr.toFixed(digits)}`;
+}
+
 /** A time that the server gave, in words of this browser's place; never compared with its clock. */
 export function when(at) {
   if (at === null || at === undefined) return "";

@@ -40,7 +40,7 @@ function draw(main, service) {
       !service.may_write && h("p.soft", {}, onlyReads(service)),
       h("h2", {}, "Studies"),
       studies.length ? h("ul.lines", {}, studies.map(studyLine)) : h("p.soft", {}, "No study."),
-      runs.length > 0 && [h("h2", {}, "Runs"), h("ul.lines", {}, runs.map(runLine))],
+      runs.length > 0 && [h("h2", {}, "Runs"), runs.length > 1 && h("p", {}, h("a", { href: "#/runs" }, "Their curves side by side")), h("ul.lines", {}, runs.map(runLine))],
     ),
   );
 }
@@ -53,8 +53,7 @@ function studyLine(study) {
 
 function runLine(run) {
   const head = h("a.line-head", { href: `#/run/${encodeURIComponent(run.name)}` }, named(run.title || run.name));
-  const about = ["task", "method"].filter((key) => run[key]).map((key) => run[key]).join(", ");
-  return h("li.card", {}, head, run.error ? h("p.wrong", {}, run.error) : about ? h("p.soft", {}, named(about)) : null);
+  return h("li.card", {}, head, run.error ? h("p.wrong", {}, run.error) : h("p.soft", {}, counted(run.counts)));
 }
 
 /** Why nothing can be written, whatever the study. */

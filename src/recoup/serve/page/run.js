@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { complain, complaint, facts, fill, h, named } from "./dom.js";
 import { coalesced } from "./live.js";
-import { short } from "./numbers.js";
+import { measured, plural, short } from "./numbers.js";
 import { Plot, colours } from "./plots.js";
 
 const EVERY = 5000;
@@ -14,19 +14,22 @@ export function run({ name, top, main }) {
   fill(top, h("div.bar", {}, h("a", { href: "#/" }, "All studies"), h("strong", {}, named(name))));
   const about = h("div", {});
   const host = h("div", {});
+  const late = complaint();
+  const whole = h("p", {}, h("a", { href: `#/study/${encodeURIComponent(name)}/see` }, "Its study: every trial, and the parameters over moves"));
   const films = h("div", {});
   const wrong = complaint();
-  fill(main, h("h1", {}, named(name)), wrong, about, h("h2", {}, "Expected return over episodes"), host, films);
+  fill(main, h("h1", {}, named(name)), wrong, late, about, whole, h("h2", {}, "Expected return over episodes"), host, films);
   const plot = new Plot(host, curve);
   const drawAbout = whenOther((found) => fill(about, facts(Object.entries(found).filter(([key, value]) => plain(value) && !LEFT_OUT.includes(key)).map(([key, value]) => [words(key), shown(value)]))));
-  const drawFilm = whenOther((there) => fill(films, there && film(base)));
+  const drawFilm = whenOther((found) => fill(films, pictures(base, found)));
   const drawCurve = whenOther((found) => plot.show(found));
   const look = coalesced(async () => {
     if (document.hidden) return;
     try {
       const found = await get(base);
       drawAbout(found);
-      drawFilm(found.film);
+      drawFilm([found.film, found.strip, found.filmed_before]);
+      complain(late, found.outdated);
       drawCurve(await get(`${base}/curve`));
       complain(wrong);
     } catch (problem) {
@@ -38,8 +41,12 @@ export function run({ name, top, main }) {
   return { name: null, again: look, end: () => (clearInterval(timer), plot.end()) };
 }
 
-const LEFT_OUT = ["name", "study", "run", "film"];
-const WORDS = { wall_s: "seconds it took" };
+const LEFT_OUT = ["name", "study", "run", "film", "strip", "outdated"];
+const WORDS = {
+  wall_s: "seconds it took",
+  return_search: "expected return of the search distribution",
+  return_mean_policy: "expected return of the mean policy",
+};
 
 function words(key) {
   if (WORDS[key]) return WORDS[key];
@@ -47,10 +54,11 @@ function words(key) {
 }
 
 function plain(value) {
-  return ["string", "number", "boolean"].includes(typeof value) && value !== "";
+  return (["string", "number", "boolean"].includes(typeof value) && value !== "") || typeof value?.mean === "number";
 }
 
 function shown(value) {
+  if (typeof value === "object") return `${measured(value.mean, value.stderr)} (${plural(value.episodes, "episode")})`;
   return typeof value === "boolean" ? (value ? "yes" : "no") : typeof value === "number" ? short(value) : named(value);
 }
 
@@ -64,18 +72,26 @@ function whenOther(draw) {
   };
 }
 
-function film(base) {
-  return h("figure", {}, h("video", { src: `${base}/film`, controls: true, muted: true, playsInline: true, preload: "metadata" }), h("figcaption", {}, "An episode of its policy"));
+/** Its film and the strip of that; each says so where it shows an older policy than the newest. */
+function pictures(base, [film, strip, before]) {
+  const of = (name) => (before.includes(name) ? "An episode of a mean policy that is not the newest: recoup render films that." : "An episode of the mean policy.");
+  return [
+    film && h("figure", {}, h("video", { src: `${base}/film`, controls: true, muted: true, playsInline: true, preload: "metadata" }), h("figcaption", {}, of("policy.mp4"))),
+    strip && h("figure", {}, h("img", { src: `${base}/strip`, alt: "Pictures of an episode, in a row" }), h("figcaption", {}, of("strip.png"))),
+  ];
 }
 
-/** What uPlot draws of a curve: the mean, and one standard error around it. */
-function curve(found) {
+/** What uPlot draws of a curve: the mean where it was measured, and one standard error around it. */
+export function curve(found) {
   const { accent, band } = colours();
-  const error = found.stderr ?? found.mean.map(() => null);
-  const edge = (sign) => found.mean.map((value, i) => (value === null || error[i] === null ? null : value + sign * error[i]));
+  const at = found.mean.map((value, i) => (value === null ? -1 : i)).filter((i) => i >= 0);
+  const mean = at.map((i) => found.mean[i]);
+  const edge = (sign) => at.map((i) => (found.stderr?.[i] === null ? null : found.mean[i] + sign * found.stderr[i]));
+  const ends = mean.length ? `, from ${short(mean[0])} to ${short(mean.at(-1))}` : "";
   return {
-    said: `A curve of ${found.mean.length} points.`,
-    data: [found.episodes, edge(1), edge(-1), found.mean],
+    said: `A curve of ${plural(mean.length, "point")}${ends}.`,
+    none: "Nothing was measured yet.",
+    data: [at.map((i) => found.episodes[i]), edge(1), edge(-1), mean],
     series: [{}, { stroke: "transparent", points: { show: false } }, { stroke: "transparent", points: { show: false } }, { stroke: accent, width: 2 }],
     bands: [{ series: [1, 2], fill: band }],
     names: ["episodes", null, null, "return"],
