@@ -40,7 +40,8 @@ def test_programs_are_told_where_it_listens_in_one_line_of_json(robot):
         (["nothing.db"], "there is no study or run in nothing.db."),
         (["robot.db", "--keyfile", "robot.db"], "--keyfile needs --certfile."),
         (["robot.db", "--certfile", "robot.db"], "robot.db cannot be used"),
-        (["robot.db", "--port", "-1"], "--port"),
+        (["robot.db", "--port", "-1"], "--port takes a number from 0 to 65535, got -1."),
+        (["robot.db", "--port", "65536"], "--port takes a number from 0 to 65535, got 65536."),
         (["robot.db", "--host", "192.0.2.1"], "192.0.2.1:8765 cannot be listened on"),
     ],
 )

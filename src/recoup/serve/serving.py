@@ -16,7 +16,7 @@ from recoup.serve.hub import Hub
 from recoup.serve.tokens import LOOPBACK, Door, new_tokens, tokens_in
 
 STOP_SECONDS = 1  # that answers may take still once it is stopped
-BACKLOG = 1024
+BACKLOG, LAST_PORT = 1024, 65535
 SWITCH_SECONDS = 0.0005  # for which a thread that computes keeps those waiting that answer
 
 
@@ -110,13 +110,15 @@ def _check_tls(certfile: Path | None, keyfile: Path | None) -> None:
 
 def _listening(host: str, port: int) -> socket.socket:
     """A socket that listens there."""
+    if not 0 <= port <= LAST_PORT:
+        raise InputError(f"--port takes a number from 0 to {LAST_PORT}, got {port}.")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found = socket.socket(family)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((host, port))
         found.listen(BACKLOG)
-    except (OSError, OverflowError) as wrong:
+    except OSError as wrong:
         found.close()
         why = getattr(wrong, "strerror", None) or wrong
         raise InputError(
