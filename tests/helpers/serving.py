@@ -10,7 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 from waiting import LIMIT, until
 
 PROGRAM = "from recoup.__main__ import main; main()"
-PATIENT = f"from recoup.serve import writing_trials; writing_trials.ASK_SECONDS = 600; {PROGRAM}"
+PATIENT = f"""from recoup.serve import served, writing_trials
+writing_trials.ASK_SECONDS = served.CLOSE_SECONDS = 600
+{PROGRAM}"""
 
 
 def free_port():
@@ -22,7 +24,8 @@ def free_port():
 class Server:
     """`recoup serve PATHS...`; `kill()` and `start()` as often as one likes.
 
-    By `PATIENT` who asks waits for the move however slow the machine is, so that all is the same.
+    By `PATIENT` who asks waits for the move, and Ctrl-C for what reads, however slow the machine
+    is.
     """
 
     def __init__(self, folder, *paths, words=(), program=PROGRAM):

@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 from calls import Calls
-from serving import Server
+from serving import PATIENT, Server
 from waiting import until
 
 from recoup.study.care.verify import check
@@ -21,6 +21,12 @@ def server(tmp_path):
     Study.open(tmp_path / "gains.db", params=GAINS, batch=6).close()
     with Server(tmp_path, tmp_path / "gains.db") as server:
         yield server
+
+
+def served_patiently(folder):
+    """Of which nothing depends on how fast the machine is."""
+    Study.open(folder / "gains.db", params=GAINS, batch=6).close()
+    return Server(folder, folder / "gains.db", program=PATIENT)
 
 
 @pytest.fixture
@@ -247,11 +253,13 @@ class TestKilled:
             assert [trial.value for trial in study.trials()[:9]] == list(range(1, 10))
         assert is_sound(tmp_path)
 
-    def test_ctrl_c_ends_it_with_one_file(self, server, calls, tmp_path):
-        calls.post(f"{ONE}/ask", {"n": 3})
-        for number in (1, 2, 3):
-            calls.post(f"{ONE}/trials/{number}/tell", {"return": 1})
-        assert server.stop() == 130
+    def test_ctrl_c_ends_it_with_one_file(self, tmp_path):
+        with served_patiently(tmp_path) as server:
+            calls = Calls(server)
+            calls.post(f"{ONE}/ask", {"n": 3})
+            for number in (1, 2, 3):
+                calls.post(f"{ONE}/trials/{number}/tell", {"return": 1})
+            assert server.stop() == 130
         assert sorted(path.name for path in tmp_path.iterdir() if "gains" in path.name) == [
             "gains.db"
         ]
