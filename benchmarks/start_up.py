@@ -111,8 +111,12 @@ def by_hand(folder):
             for way, variables in ways.items():
                 shutil.copy(path, copy)
                 least[way] = min(least[way], took(words, **variables).cpu)
-        ratio = f"; {least['before'] / least['now']:.2f} times as much before" * (len(ways) > 1)
-        print(f"  {name}: {least['now']:.2f} s{ratio}", flush=True)
+        print(f"  {name}: {beside(**least)}", flush=True)
+
+
+def beside(now, before=None):
+    """Seconds of now in words, beside those of another checkout where there is one."""
+    return f"{now:.2f} s" + (f"; {before / now:.2f} times as much before" if before else "")
 
 
 def tell(folder, how, **variables):
