@@ -12,6 +12,7 @@ import uvicorn
 from recoup.checks import InputError
 from recoup.core.types import Plain
 from recoup.serve.application import application
+from recoup.serve.connections import Connection
 from recoup.serve.hub import Hub
 from recoup.serve.tokens import LOOPBACK, Door, new_tokens, tokens_in
 
@@ -70,7 +71,7 @@ def serve(
         logging.basicConfig(level=logging.WARNING, format="%(message)s")
         config = uvicorn.Config(
             application(hub),
-            http="h11",
+            http=Connection,
             ws="none",
             lifespan="off",
             log_config=None,
