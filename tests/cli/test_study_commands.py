@@ -391,7 +391,7 @@ def test_a_line_that_stands_twice_is_one_result(tmp_path):
     told = json.loads(study(tmp_path, "tell", "s.db", "--file", "r.csv", "--json"))["told"]
     assert [row["id"] for row in told] == [1, 2]
     (tmp_path / "r.csv").write_text("id,return,failed\n1,-2.5,\n1,-3.5,\n")
-    study(tmp_path, "tell", "s.db", "--file", "r.csv", fails="told -2.5 before, and now -3.5")
+    study(tmp_path, "tell", "s.db", "--file", "r.csv", fails="with -2.5 and with -3.5: nothing was")
 
 
 @pytest.mark.parametrize("number", ["1_0", "\u0663", "1\u0660", "1e1_0"])

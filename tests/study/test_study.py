@@ -115,6 +115,16 @@ class TestAskAndTell:
                 study.tell(b.id, 1.0)
             assert study.counts() == {"pending": 0, "ok": 1, "failed": 1}
 
+    def test_two_results_of_a_trial_told_at_once_are_refused_and_neither_stays(self, tmp_path):
+        with new(tmp_path) as study:
+            a, b = study.ask(2)
+            with pytest.raises(ValueError, match=r"1 stands twice .* with 2\.0 and with 3\.0"):
+                study.tell([b.id, a.id, a.id], [1.0, 2.0, 3.0])
+            assert study.counts() == {"pending": 2, "ok": 0, "failed": 0}
+            study.tell([a.id, b.id, a.id], [2.0, 1.0, 2.0])
+            with pytest.raises(ValueError, match=r"trial 1 was told 2\.0 before, and now 3\.0"):
+                study.tell([a.id], [3.0])
+
     def test_several_episodes_are_one_result(self, tmp_path):
         with new(tmp_path) as study:
             (trial,) = study.ask()

@@ -176,6 +176,15 @@ def check_again(number: int, before: Told, told: Told) -> None:
     )
 
 
+def twice(wrong: ToldBefore) -> InputError:
+    """The same of two results of one trial that are told at once: neither stays."""
+    said = _in_words(wrong.before), _in_words(wrong.told, wrong.before)
+    return InputError(
+        f"trial {wrong.number} stands twice in what is told, with {said[0]} and with {said[1]}: "
+        "nothing was written. Tell one of them, or both as the episodes of one result."
+    )
+
+
 def _no_room(path: Path, wrong: sqlite3.DatabaseError) -> str:
     """What is the matter where SQLite could not write, for want of room; else nothing.
 

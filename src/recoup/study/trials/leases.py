@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from recoup.checks import check_positive
 from recoup.core.types import Plain
+from recoup.store.errors import ToldBefore, twice
 from recoup.store.events import amendments, later_of
 from recoup.store.protocol import Storage
 from recoup.store.rows import AMENDED, FAILED, TOLD_LATER, Asked, Event, Lease, Told
@@ -116,9 +117,15 @@ def overdue(store: Storage) -> list[int]:
 
 def tell(opened: Opened, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:
     """Writes results by trial; those that came after the first of a trial handed out again."""
-    store, valued = opened.store, opened.method.values_failures
+    store, valued, kept = opened.store, opened.method.values_failures, []
     check_alike(store, (told for _, told in results))
-    kept = [store.add_result(number, told, valued) for number, told in results]
+    for row, (number, told) in enumerate(results):
+        try:
+            kept.append(store.add_result(number, told, valued))
+        except ToldBefore as wrong:
+            if any(number == other for other, _ in results[:row]):
+                raise twice(wrong) from None
+            raise
     return [_later(store, event) for event in kept if event is not None]
 
 
