@@ -4,8 +4,7 @@ import json
 import re
 
 import numpy as np
-import pytest
-from browser import browsing, expect, window
+from browser import expect, window
 from pages import (
     VIEWS,
     assert_fits,
@@ -13,7 +12,6 @@ from pages import (
     card,
     gripper,
     opened,
-    robot_served,
     trials,
     turn,
 )
@@ -33,18 +31,6 @@ STREAMS = """() => {
     close() { super.close(); window.streams.delete(this); }
   };
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as found:
-        yield found
-
-
-@pytest.fixture
-def server(tmp_path):
-    with robot_served(tmp_path) as started:
-        yield started
 
 
 def test_the_server_dies_and_comes_back_under_the_open_page(browser, server):

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from benchmarks.serve import large
-from browser import browsing
 from pages import PHONE, assert_fits, assert_quiet, opened
 from serving import Server
 
@@ -17,12 +16,6 @@ LEAST, MOST, FAILED = 31_417, 70_003, 50_021  # trials that stand out among all 
 PAINTED = (
     "c => c.width > 0 && c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(x => x)"
 )
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -1,26 +1,14 @@
 """A page that is left over night: its clock moved by hours, the server started anew meanwhile."""
 
 import pytest
-from browser import browsing, expect
-from pages import card, opened, robot_served, trials, turn
+from browser import expect
+from pages import card, opened, trials, turn
 
 from recoup.study.study import Study
 
 HIDE = """to => { Object.defineProperty(document, 'hidden', { value: to, configurable: true });
   document.dispatchEvent(new Event('visibilitychange')); }"""
 NIGHT = "11:00:00"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as found:
-        yield found
-
-
-@pytest.fixture
-def server(tmp_path):
-    with robot_served(tmp_path) as started:
-        yield started
 
 
 @pytest.fixture

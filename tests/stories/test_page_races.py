@@ -1,8 +1,7 @@
 """Answers that come late or out of order, clicks that come twice, a focus that must not jump."""
 
-import pytest
-from browser import browsing, expect
-from pages import card, opened, robot_served, trials, turn
+from browser import expect
+from pages import card, opened, trials, turn
 
 from recoup.study.study import Study
 
@@ -13,18 +12,6 @@ NUMBERS = """async () => {
     [[123456.7, 5], [99999.7, 5], [12345.67, 4], [1234.56, 5], [1e12 + 0.5, 4], [-98765.4, 4],
      [0.00001234, 3], [3, 2], [-0, 4]].map(([x, digits]) => short(x, digits))];
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as found:
-        yield found
-
-
-@pytest.fixture
-def server(tmp_path):
-    with robot_served(tmp_path) as started:
-        yield started
 
 
 class Held:

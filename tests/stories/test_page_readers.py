@@ -1,7 +1,6 @@
 """The page of those who may look and not touch: it offers nothing that it would refuse."""
 
 import pytest
-from browser import browsing
 from pages import assert_quiet, gripper, opened, turn
 from serving import Server
 
@@ -13,12 +12,6 @@ WRITING = (
     *("Put these means in line", "Write down", "Change it", "What would change"),
 )
 SERVED = {"token": (), "server": ("--read-only",)}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as found:
-        yield found
 
 
 @pytest.fixture(scope="module", params=SERVED)

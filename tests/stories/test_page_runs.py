@@ -5,7 +5,7 @@ import re
 import shutil
 
 import pytest
-from browser import browsing, expect
+from browser import expect
 from calls import Calls
 from pages import assert_fits, assert_quiet, opened
 from serving import Server
@@ -18,12 +18,6 @@ from recoup.study.study import Study
 PLAYING = "video => { video.marked = true; return video.readyState; }"
 PNG = b"\x89PNG\r\n\x1a\n made by recoup tEXtDescription\0"
 FILM = b"\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"  # how a film begins
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

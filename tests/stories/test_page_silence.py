@@ -8,24 +8,12 @@ import signal
 from contextlib import contextmanager
 
 import pytest
-from browser import browsing, expect
-from pages import card, opened, robot_served, trials, turn
+from browser import expect
+from pages import card, opened, trials, turn
 from waiting import until
 
 AWAY = "The server does not answer. What is typed stays"
 HEADS = {"work": "Waiting for results", "data": "What would another", "": "What is served here"}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as found:
-        yield found
-
-
-@pytest.fixture
-def server(tmp_path):
-    with robot_served(tmp_path) as started:
-        yield started
 
 
 @contextmanager

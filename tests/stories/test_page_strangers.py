@@ -8,7 +8,7 @@ import os
 
 import pytest
 from browser import browsing, expect, window
-from pages import card, gripper, opened, robot_served, trials, turn
+from pages import card, gripper, opened, trials, turn
 from program import recoup
 from serving import Server
 from waiting import LIMIT, until
@@ -24,12 +24,6 @@ ASK = """url => fetch(url, {method: 'POST', mode: 'no-cors', credentials: 'inclu
 def browser():
     with browsing("--host-resolver-rules=MAP evil.example 127.0.0.1") as found:
         yield found
-
-
-@pytest.fixture
-def server(tmp_path):
-    with robot_served(tmp_path) as started:
-        yield started
 
 
 def test_a_file_that_is_replaced_is_said_and_what_is_typed_stays(browser, server, tmp_path):

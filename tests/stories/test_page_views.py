@@ -4,7 +4,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from browser import browsing, complaints, window
+from browser import complaints, window
 from pages import PHONE, VIEWS, assert_fits, assert_quiet, gripper, opened, turn
 from serving import Server
 
@@ -21,12 +21,6 @@ HEADS = {
 PAINTED = (
     "c => c.width > 0 && c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(x => x)"
 )
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,10 @@
 """From view to view by links, by the keyboard and by the Back button of the browser."""
 
 import pytest
-from browser import browsing, expect
+from browser import expect
 from pages import VIEWS, card, opened, robot_served, turn
 
 IN_MAIN = "document.getElementById('main').contains(document.activeElement)"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

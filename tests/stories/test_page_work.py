@@ -4,18 +4,12 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from browser import browsing, expect, window
+from browser import expect, window
 from pages import card, gripper, opened, trials, turn
 from serving import Server
 from waiting import until
 
 from recoup.study.study import Study
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as found:
-        yield found
 
 
 @pytest.fixture
