@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from contextlib import closing
+from urllib.parse import unquote
 
 import pytest
 from program import recoup
@@ -42,7 +43,8 @@ def test_programs_are_told_where_it_listens_in_one_line_of_json(robot):
         (["robot.db", "--certfile", "robot.db"], "robot.db cannot be used"),
         (["robot.db", "--port", "-1"], "--port takes a number from 0 to 65535, got -1."),
         (["robot.db", "--port", "65536"], "--port takes a number from 0 to 65535, got 65536."),
-        (["robot.db", "--host", "192.0.2.1"], "192.0.2.1:8765 cannot be listened on"),
+        (["robot.db", "--host", "192.0.2.1"], "no such address: give another --host."),
+        (["robot.db", "--host", "no.such.name.invalid"], "give another --host."),
     ],
 )
 def test_what_cannot_be_served_is_refused_in_a_sentence(robot, monkeypatch, words, sentence):
@@ -51,3 +53,16 @@ def test_what_cannot_be_served_is_refused_in_a_sentence(robot, monkeypatch, word
     assert found.returncode == 1 or found.returncode == 2
     assert sentence in found.stderr
     assert found.stdout == ""
+
+
+def test_tokens_of_ones_own_work_as_they_are_printed(robot):
+    tokens = ["a+b/c=d%41e&f#g?h" + "x" * 10, "r" * 20]
+    (robot / "tokens").write_text("\n".join(tokens))
+    (robot / "tokens").chmod(0o600)
+    words = [sys.executable, "-c", PROGRAM, "serve", "robot.db", "--port", "0"]
+    words += ["--token-file", "tokens"]
+    with subprocess.Popen(words, cwd=robot, stdout=subprocess.PIPE, text=True) as process:
+        fragment = process.stdout.readline().strip().partition("#token=")[2]
+        process.send_signal(2)
+    assert unquote(fragment) == tokens[0]
+    assert not set("+/=&#? ") & set(fragment)

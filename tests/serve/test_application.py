@@ -86,8 +86,23 @@ class TestTokens:
     def test_without_the_right_one_nothing_is_said(self, calls, token):
         for path in ("/v1", ONE, f"{ONE}/trials", "/v1/runs/gains"):
             answered = calls("GET", path, headers={"Authorization": f"Bearer {token}".encode()})
-            assert "a token is needed" in problem(answered, 401)
+            assert ("is not known" if token else "is needed") in problem(answered, 401)
             assert answered.headers["WWW-Authenticate"] == "Bearer"
+
+    def test_a_cookie_of_before_is_said_to_be_one(self, server, calls):
+        kept = {"Cookie": f"recoup_{server.port}=old", "Authorization": ""}
+        assert "is not known" in problem(calls("GET", "/v1", headers=kept), 401)
+
+    def test_a_stream_that_is_only_looked_at_needs_one_too(self, calls):
+        assert calls("HEAD", f"{ONE}/events", token="wrong").status == 401
+        assert calls("HEAD", "/v1/studies/nothing/events").status == 404
+        assert calls("HEAD", f"{ONE}/events").status == 200
+
+    @pytest.mark.parametrize("number", ["9" * 20, "9" * 5000])
+    def test_the_number_of_a_trial_has_so_many_digits_at_most(self, calls, number):
+        for token in ("", None):
+            answered = calls("POST", f"{ONE}/trials/{number}/tell", {"return": 1}, token=token)
+            assert "no such address" in problem(answered, 404)
 
     @pytest.mark.parametrize("path", sorted(WRITES))
     def test_one_that_may_read_writes_nothing(self, reader, path):

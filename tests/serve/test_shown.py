@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from calls import Calls
 from serving import Server
+from waiting import until
 
 from recoup.study.study import Study
 
@@ -46,6 +47,20 @@ def study(folder):
 def calls(folder):
     with Server(folder, folder) as server:
         yield Calls(server)
+
+
+def test_a_study_that_came_later_is_there_at_once(calls, folder):
+    Study.open(folder / "later.db", dim=1).close()
+    assert calls.get("/v1/studies/later").status == 200
+    assert calls.get("/v1/studies/never").status == 404
+
+
+def test_the_snapshot_knows_when_a_lease_has_run_out(calls, folder):
+    Study.open(folder / "lent.db", dim=1).close()
+    address = "/v1/studies/lent"
+    (trial,) = calls.post(f"{address}/ask", {"lease": 0.1}).said["trials"]
+    assert calls.get(f"{address}/snapshot").status == 200
+    until(lambda: calls.get(f"{address}/snapshot").said["overdue"] == [trial["id"]])
 
 
 def test_the_study(calls, study):

@@ -130,14 +130,15 @@ import json, os, sys
 from recoup import Study
 if os.getuid() == 0: os.setuid(65534)
 study = Study.open(sys.argv[1], read_only=True)
-found = [study.counts(), study.recommend().words, study.evaluate().samples]
+found = [study.counts(), study.recommend().words, study.evaluate().samples, study.store.changes()]
 try:
     study.ask()
 except ValueError as wrong:
     found.append(str(wrong))
 print(json.dumps(found), flush=True)
 sys.stdin.readline()
-print(json.dumps([study.counts(), len(study.trials()), study.recommend().theta.tolist()]))
+later = study.store.changes()
+print(json.dumps([study.counts(), len(study.trials()), study.recommend().theta.tolist(), later]))
 study.close()
 """
 
@@ -158,7 +159,7 @@ def test_a_study_on_a_medium_that_cannot_be_written_to(path):
             text=True,
             env=mine,
         )
-        counts, words, samples, refused = json.loads(reader.stdout.readline())
+        counts, words, samples, seen, refused = json.loads(reader.stdout.readline())
         assert counts == {"pending": 2, "ok": 8, "failed": 0}
         assert "mean policy" in words
         assert samples == 8
@@ -173,5 +174,7 @@ def test_a_study_on_a_medium_that_cannot_be_written_to(path):
         out, _ = reader.communicate("\n", timeout=600)
         assert reader.returncode == 0
         if os.getuid() == 0:
-            assert json.loads(out)[0]["ok"] == told == 49
+            after = json.loads(out)
+            assert after[0]["ok"] == told == 49
+            assert after[-1] != seen
         Path(place).chmod(0o755)

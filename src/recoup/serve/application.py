@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -29,6 +30,12 @@ BODY_BYTES = 1_000_000  # of a body, at most
 BODY_SECONDS = 30.0  # for which a body is waited for
 QUERY_LENGTH = 20_000  # characters of an address
 JSON, EVENTS = "application/json", "text/event-stream"
+TRIAL_DIGITS = 19  # of the number of a trial, at most
+TOKEN_NEEDED = "a token is needed: the address that the server printed has one behind #."
+TOKEN_UNKNOWN = (
+    "this token is not known here: take the address that the server printed when it was started "
+    "last (`--token-file` keeps tokens)."
+)
 SAFE = {
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
@@ -42,11 +49,28 @@ SAFE = {
 log = logging.getLogger(__name__)
 
 
+class _TrialNumber(Convertor[int]):
+    """The number of a trial in an address; one with more digits is none."""
+
+    regex = f"[0-9]{{1,{TRIAL_DIGITS}}}"
+
+    def convert(self, value: str) -> int:
+        """The number."""
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        """As it stands in an address."""
+        return str(value)
+
+
+register_url_convertor("trial", _TrialNumber())
+
+
 def application(hub: Hub) -> ASGIApp:
     """What uvicorn serves."""
     rows: dict[str, list[Endpoint]] = {}
     for row in ENDPOINTS:
-        rows.setdefault(row.path.replace("{id}", "{id:int}"), []).append(row)
+        rows.setdefault(row.path.replace("{id}", "{id:trial}"), []).append(row)
     routes: list[BaseRoute] = [_route(hub, path, of) for path, of in rows.items()]
     document = described(ENDPOINTS)
     routes.append(Route("/openapi.json", lambda request: as_json(document)))
@@ -113,8 +137,6 @@ def _route(hub: Hub, path: str, rows: Sequence[Endpoint]) -> Route:
     async def answered(request: Request) -> Response:
         row = by_method["GET" if request.method == "HEAD" else request.method]
         try:
-            if request.method == "HEAD" and EVENTS in row.gives:  # which would not end
-                return Response(media_type=EVENTS)
             return await _answered(hub, row, request)
         except Exception as error:
             return await _failed(request, error)
@@ -125,15 +147,21 @@ def _route(hub: Hub, path: str, rows: Sequence[Endpoint]) -> Route:
 async def _answered(hub: Hub, row: Endpoint, request: Request) -> Response:
     rights = hub.door.rights(request)
     if row.kind != OPEN and rights is None:
-        said = "a token is needed: the address that the server printed has one behind #."
+        said = TOKEN_UNKNOWN if hub.door.has_token(request) else TOKEN_NEEDED
         raise Problem(HTTPStatus.UNAUTHORIZED, said, ASK_FOR_TOKEN)
     may_write = rights == FULL and not hub.read_only
     if row.kind == WRITE and not may_write:
         said = "this server only reads." if hub.read_only else "this token may only read."
         raise Problem(HTTPStatus.FORBIDDEN, said)
+    name = request.path_params.get("name")
+    if name is not None and name not in hub.served:  # it may have been made since
+        await asyncio.to_thread(hub.find)
     query = _query(row, request)
     body = None if row.body is None else await _body(row.body, request)
-    found: Given = await row.does(Call(hub, request, body, query, may_write))
+    call = Call(hub, request, body, query, may_write)
+    if request.method == "HEAD" and EVENTS in row.gives and call.served:  # which would not end
+        return Response(media_type=EVENTS)
+    found: Given = await row.does(call)
     if isinstance(found, Response):
         return found
     return as_json(found, row.status)

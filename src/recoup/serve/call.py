@@ -16,6 +16,7 @@ from recoup.serve.hub import Hub
 from recoup.serve.problems import Problem
 from recoup.serve.served import Served
 from recoup.study.study import Study
+from recoup.study.trials.leases import overdue
 
 Found = TypeVar("Found")
 GONE_SECONDS = 1.0  # between two looks whether who asked is still there
@@ -81,7 +82,7 @@ def reading(job: Job) -> Does:
     """A route that reads."""
 
     async def does(call: Call) -> Given:
-        return await done(call.served.reads(lambda study: job(study, call)))
+        return await done(call.served.reads(lambda study: as_answer(job(study, call))))
 
     return does
 
@@ -107,14 +108,15 @@ async def wanted(call: Call, future: "Future[Found]") -> Found:
 
 def _kept(study: Study, call: Call, job: Job) -> Given:
     """What was found before, where nothing in the study has changed: pages ask for the same."""
-    served, now = call.served, call.served.look().version
+    served = call.served
+    now = served.look().version, tuple(overdue(study.store))  # the latter by the clock
     if served.judged_at != now:
         served.judged, served.judged_at = {}, now
     key = json.dumps([call.request.url.path, call.body, call.query], sort_keys=True)
     if key not in served.judged:
         if len(served.judged) >= ANSWERS_KEPT:
             served.judged.clear()
-        served.judged[key] = job(study, call)
+        served.judged[key] = as_answer(job(study, call))
     return served.judged[key]
 
 
@@ -122,9 +124,14 @@ def writing(job: Job) -> Does:
     """A route that writes."""
 
     async def does(call: Call) -> Given:
-        return await done(call.served.writes(lambda study: job(study, call)))
+        return await done(call.served.writes(lambda study: as_answer(job(study, call))))
 
     return does
+
+
+def as_answer(found: Given) -> Response:
+    """An answer, made by the thread that has found what it says: a large one takes a while."""
+    return found if isinstance(found, Response) else as_json(found)
 
 
 def as_json(found: Given, status: int = HTTPStatus.OK, headers: Any = None) -> Response:

@@ -3,9 +3,11 @@
 import asyncio
 import logging
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 
 from recoup.checks import InputError, check_path
 from recoup.serve.changes import Change, Changes
@@ -14,6 +16,7 @@ from recoup.serve.tokens import Door
 from recoup.study.run.beside import STUDY
 
 LOOK_SECONDS = 0.2  # between two looks at the files
+AGAIN_SECONDS = 5.0  # between two looks at one that cannot be read
 ENDING = ".db"
 log = logging.getLogger(__name__)
 
@@ -27,30 +30,25 @@ class Hub:
         self.served: dict[str, Served] = {}
         self._named = list(named)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop = Event()
+        self._finding, self._stop = Lock(), Event()
         self._watcher = Thread(target=self._watch, name="watcher", daemon=True)
         self.find()
 
     def find(self) -> None:
-        """Serves what lies in the named directories by now, too."""
-        known = {one.path for one in self.served.values()}
-        for path in self._named:
-            if known and not path.exists():  # it is gone meanwhile: those in it say so
-                continue
-            for place in places_in(path):
-                if place.path not in known:
-                    known.add(place.path)
-                    name = self._free(place.name)
-                    self.served[name] = Served(
-                        place._replace(name=name), not self.read_only, self._publish
-                    )
-
-    def _free(self, name: str) -> str:
-        """A name that no other study has: with -2 behind it, where one has it."""
-        found, n = name, 2
-        while found in self.served:
-            found, n = f"{name}-{n}", n + 1
-        return found
+        """Serves what lies in the named directories by now, too; studies are named before runs."""
+        with self._finding:
+            served = dict(self.served)
+            known = {one.path.resolve() for one in served.values()}
+            there = [path for path in self._named if not known or path.exists()]  # or it is gone
+            places = [place for path in there for place in places_in(path)]
+            for place in sorted(places, key=lambda place: place.run is not None):
+                if place.path.resolve() in known:
+                    continue
+                known.add(place.path.resolve())
+                name = _free(place.name, served)
+                called = place._replace(name=name)
+                served[name] = Served(called, not self.read_only, self._publish)
+            self.served = served
 
     # -- changes --
 
@@ -64,15 +62,17 @@ class Hub:
             self._loop.call_soon_threadsafe(changes.add, change)
 
     def _watch(self) -> None:
+        """Looks at all files, again and again; seldom, and beside the others, at one in trouble."""
+        beside, again = dict[str, Thread](), time.monotonic()
         while not self._stop.wait(LOOK_SECONDS):
-            for one in list(self.served.values()):
-                try:
-                    if one.watched:
-                        one.look()
-                except InputError:
-                    pass  # kept, and said to whoever asks
-                except Exception:  # of one file: the others are looked at
-                    log.exception("%s could not be looked at", one.path)
+            due = time.monotonic() >= again
+            again = time.monotonic() + AGAIN_SECONDS if due else again
+            for name, one in self.served.items():
+                if one.watched and one.error is None:
+                    _look(one)
+                elif one.watched and (due or one.is_back) and not _is_at_work(beside.get(name)):
+                    beside[name] = Thread(target=_look, args=(one,), daemon=True)
+                    beside[name].start()
 
     def end(self) -> None:
         """Lets all streams go: nothing comes any more."""
@@ -87,6 +87,28 @@ class Hub:
             one.close()
 
 
+def _free(name: str, taken: Container[str]) -> str:
+    """A name that is not taken: with -2 behind it, where it is."""
+    found, n = name, 2
+    while found in taken:
+        found, n = f"{name}-{n}", n + 1
+    return found
+
+
+def _look(one: Served) -> None:
+    """Looks at a study; what is the matter is kept, and said to whoever asks."""
+    try:
+        one.look()
+    except InputError:
+        pass
+    except Exception:  # of one file: the others are looked at
+        log.exception("%s could not be looked at", one.path)
+
+
+def _is_at_work(thread: Thread | None) -> bool:
+    return thread is not None and thread.is_alive()
+
+
 def places_in(path: Path) -> Iterator[Place]:
     """The studies and runs that a path names: itself, or what lies directly in a directory."""
     check_path("what is served", path)
@@ -98,10 +120,11 @@ def places_in(path: Path) -> Iterator[Place]:
         yield Place(said(path.resolve().name), path / STUDY, path)
     else:
         for one in sorted(path.iterdir()):
-            if one.is_file() and one.suffix == ENDING:
-                yield Place(said(one.stem), one)
-            elif (one / STUDY).is_file():
-                yield Place(said(one.name), one / STUDY, one)
+            with suppress(PermissionError):  # what one may not look into is no study
+                if one.is_file() and one.suffix == ENDING:
+                    yield Place(said(one.stem), one)
+                elif (one / STUDY).is_file():
+                    yield Place(said(one.name), one / STUDY, one)
 
 
 def said(name: str) -> str:

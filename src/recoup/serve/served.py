@@ -1,17 +1,20 @@
 """A study that is served: its file, its lanes, and what is known of its changes."""
 
+import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from typing import NamedTuple, TypeVar
 
 from recoup.checks import InputError
 from recoup.core.types import Given, Plain
 from recoup.serve.changes import Change, Changes, next_version
 from recoup.serve.lane import Lane, check_same, opened
+from recoup.serve.problems import Problem
 from recoup.store.errors import Damaged
 from recoup.store.place import is_at
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING
@@ -21,8 +24,11 @@ from recoup.study.trials.diary import title
 from recoup.study.views.trial_columns import TrialColumns
 
 Found = TypeVar("Found")
+NOTHING_SEEN = (0, 0)  # of changes of a file
+NOTHING_JUDGED: tuple[int, tuple[int, ...]] = (0, ())  # a version, and the trials overdue then
 CLOSE_SECONDS = 0.3  # that reading and judging may take still, once a server is stopped
 Publish = Callable[[Changes, Change], None]
+log = logging.getLogger(__name__)
 
 
 class Place(NamedTuple):
@@ -44,16 +50,18 @@ class Served:
         """`publish` tells the event loop of a change."""
         self.name, self.path, self.run = place
         self.writable, self._publish = writable and self.run is None, publish
-        self.changes, self._lock = Changes(), RLock()
+        self.changes, self._lock = Changes(), RLock()  # held while the file is looked at
         self._known: os.stat_result | None = None
         self._lanes: dict[str, Lane] = {}
+        self._making = Lock()  # of lanes; whoever has it waits for no file
         self._watched: Study | None = None
-        self._seen, self._imported = -1, (-1, 0)
+        self._seen, self._imported = NOTHING_SEEN, (-1, 0)
         self._now = Change(0, {})
         self.error: str | None = None
+        self.stuck: str | None = None  # why a move that is due is not made
         self._moved = False
         self.columns: TrialColumns | None = None  # of the lane that reads
-        self.judged, self.judged_at = dict[str, Given](), 0  # of the lane that judges
+        self.judged, self.judged_at = dict[str, Given](), NOTHING_JUDGED  # of the lane that judges
 
     # -- what is asked of the file --
 
@@ -70,7 +78,7 @@ class Served:
 
         In one transaction with what else waits to be written. A job that fails has written nothing.
         """
-        return self._lane("write", True).together(job, self._seen_at_once)
+        return self._lane("write", True).together(_of_no_run(job), self._seen_at_once)
 
     def _writes_alone(self, job: Callable[[Study], Found]) -> "Future[Found]":
         """The same in transactions of its own."""
@@ -84,27 +92,41 @@ class Served:
         return self._lane("write", True).run(done)
 
     def _seen_at_once(self) -> None:
-        with suppress(InputError):  # what is the matter, the next one is told
+        try:
             self.look()
+        except InputError:  # what is the matter, the next one is told
+            pass
+        except Exception:  # it is written all the same
+            log.exception("%s could not be looked at", self.path)
 
     def settles(self) -> "Future[None]":
         """Has the moves made that are due; what writes them waits for its turn among the others."""
 
-        def written(job: Callable[[], bool]) -> bool:
-            return self._writes_alone(lambda _: job()).result()
-
         def settled(study: Study) -> None:
-            if RUN not in study.settings:
-                study.settle(written)
+            if RUN in study.settings:
+                return
+            try:
+                study.settle(self.written)
+            except Exception as wrong:
+                self.stuck = str(wrong) or type(wrong).__name__
+                raise
+            self.stuck = None
 
         return self._lane("move", True).run(settled)
 
     def puts_right(self, job: Callable[[Study], Found]) -> "Future[Found]":
-        """The same as `writes`, while no move is being made."""
-        return self._lane("move", True).run(lambda _: self._writes_alone(job).result())
+        """What a job makes of the study while no move is made, which it may make again.
+
+        What it writes it has done `writing=...`: results are told meanwhile.
+        """
+        return self._lane("move", True).run(_of_no_run(job))
+
+    def written(self, job: Callable[[], bool]) -> bool:
+        """What a job of another lane gives that writes, done by the one that alone does."""
+        return self._writes_alone(lambda _: job()).result()
 
     def _lane(self, name: str, written: bool = False) -> Lane:
-        with self._lock:
+        with self._making:
             if name not in self._lanes:
                 self._lanes[name] = Lane(self.path, written, self._check)
             return self._lanes[name]
@@ -119,9 +141,13 @@ class Served:
 
     @property
     def watched(self) -> bool:
-        """Whether anybody has asked for it yet; of one that was moved away, whether it is back."""
-        back = self._moved and self._known is not None and is_at(self.path, self._known)
-        return self._watched is not None or back
+        """Whether anybody has asked for it yet."""
+        return self._known is not None
+
+    @property
+    def is_back(self) -> bool:
+        """Whether its file, that was moved away, lies in its place again."""
+        return self._moved and self._known is not None and is_at(self.path, self._known)
 
     def look(self) -> Change:
         """How the study is now; whoever waits for a change of it is told. From any thread."""
@@ -157,6 +183,8 @@ class Served:
         self._now = Change(version, {"version": version, **self._line(self._watched)})
         if fresh:
             self._publish(self.changes, self._now)
+        elif self.writable and self._now.line["until_move"] == 0:  # it was stopped before its move
+            self.settles()
         return self._now
 
     def _line(self, study: Study) -> Plain:
@@ -177,7 +205,7 @@ class Served:
         return {**found, "enqueued": store.enqueued()}
 
     def _forget(self) -> None:
-        watched, self._watched, self._seen = self._watched, None, -1
+        watched, self._watched, self._seen = self._watched, None, NOTHING_SEEN
         if watched is not None:
             with suppress(Exception):
                 watched.close()
@@ -194,9 +222,23 @@ class Served:
 
     def close(self) -> None:
         """Ends its lanes: that which writes after what it is at, the others when they can."""
-        ended = {name: lane.close() for name, lane in self._lanes.items()}
-        with self._lock:
+        with self._making:
+            ended = {name: lane.close() for name, lane in self._lanes.items()}
+        if self._lock.acquire(timeout=CLOSE_SECONDS):  # or whoever looks waits for the file
             self._forget()
+            self._lock.release()
         if "write" in ended:
             ended["write"].result()
         wait(ended.values(), CLOSE_SECONDS)
+
+
+def _of_no_run(job: Callable[[Study], Found]) -> Callable[[Study], Found]:
+    """A job that changes a study, once it is known not to be that of a run."""
+
+    def done(study: Study) -> Found:
+        if RUN in study.settings:
+            said = f"{study.store.where} is the study of a run, which asks and tells by itself."
+            raise Problem(HTTPStatus.CONFLICT, said)
+        return job(study)
+
+    return done

@@ -1,11 +1,14 @@
 """Starts the server, prints its address, and stops it in order."""
 
+import errno
 import logging
 import socket
 import ssl
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from urllib.parse import quote
 
 import uvicorn
 
@@ -55,6 +58,7 @@ def serve(
 ) -> None:
     """Serves studies and runs until it is stopped; prints where, or has it said as a record."""
     _check_tls(certfile, keyfile)
+    _allow_many_files()
     sys.setswitchinterval(SWITCH_SECONDS)  # whoever tells asks the disk and the file often, and
     # would wait each time for a move that is being made to let go
     tokens = new_tokens() if token_file is None else tokens_in(token_file)
@@ -86,8 +90,9 @@ def serve(
 
 
 def _print_addresses(where: Plain) -> None:
-    print(f"{where['address']}#token={where['token']}")
-    print(f"To read alone: {where['address']}#token={where['reading_token']}")
+    token, reading = (quote(where[key], safe="") for key in ("token", "reading_token"))
+    print(f"{where['address']}#token={token}")
+    print(f"To read alone: {where['address']}#token={reading}")
 
 
 def _open_words(host: str) -> str:
@@ -109,6 +114,17 @@ def _check_tls(certfile: Path | None, keyfile: Path | None) -> None:
         raise InputError(f"{certfile} cannot be used: {wrong}.") from None
 
 
+def _allow_many_files() -> None:
+    """As many open files as the system allows: each study in use takes some, each client one."""
+    try:
+        import resource
+    except ImportError:  # there is no such limit here
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # of some systems the most is more than they allow
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def _listening(host: str, port: int) -> socket.socket:
     """A socket that listens there."""
     if not 0 <= port <= LAST_PORT:
@@ -122,7 +138,11 @@ def _listening(host: str, port: int) -> socket.socket:
     except OSError as wrong:
         found.close()
         why = getattr(wrong, "strerror", None) or wrong
-        raise InputError(
-            f"{host}:{port} cannot be listened on ({why}): give another --port."
-        ) from None
+        no_host = isinstance(wrong, socket.gaierror) or wrong.errno == errno.EADDRNOTAVAIL
+        other = (
+            "this computer has no such address: give another --host"
+            if no_host
+            else ("give another --port")
+        )
+        raise InputError(f"{host}:{port} cannot be listened on ({why}): {other}.") from None
     return found

@@ -36,7 +36,8 @@ async def study_now(call: Call) -> Given:
     def read(study: Study) -> tuple[str, Plain | None]:
         version = call.served.look().version
         late = "-overdue" if overdue(study.store) else ""  # by the clock, not by the file
-        tag = f'"{version}{late}"'
+        stuck = "-stuck" if call.served.stuck else ""
+        tag = f'"{version}{late}{stuck}"'
         if call.header("if-none-match") in (tag, f"W/{tag}"):
             return tag, None
         return tag, {**described(study, call), "version": version}
@@ -79,6 +80,7 @@ def described(study: Study, call: Call) -> Plain:
             "enqueued": study.queue(),
             "missing": opened.lacks,
             "uses_context": study.uses_context,
+            "stuck": call.served.stuck,
             "run": None if call.served.run is None else call.served.name,
             "writable": call.served.writable and is_writable(call.served.path),
         }

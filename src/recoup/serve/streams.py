@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator
 from http import HTTPStatus
 
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from recoup.core.types import Given
 from recoup.serve.call import Call, done
 from recoup.serve.changes import Change
+from recoup.serve.hub import Hub
 from recoup.serve.problems import AGAIN, Problem
 from recoup.serve.served import Served
 
@@ -22,6 +24,23 @@ async def _now(served: Served) -> Change:
     return await done(served.reads(lambda _: served.look()))
 
 
+class _Stream(StreamingResponse):
+    """An answer that goes on; it counts among those that are open as long as it does."""
+
+    def __init__(self, hub: Hub, content: AsyncIterator[str]) -> None:
+        how = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(content, headers=how, media_type="text/event-stream")
+        self._hub = hub
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends it, until nothing comes any more or nobody hears it."""
+        self._hub.streams += 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._hub.streams -= 1
+
+
 async def events(call: Call) -> Given:
     """Every change of the study, from the last that one has heard of."""
     served, last = call.served, call.header("last-event-id") or ""
@@ -32,29 +51,20 @@ async def events(call: Call) -> Given:
     known = int(last) if last.isascii() and last.isdecimal() and len(last) < 19 else 0
     first = served.changes.after(known, now) if last else [now]
     version = first[-1].version if first else known
-    how = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(
-        _streamed(call, served, first, version), headers=how, media_type="text/event-stream"
-    )
+    return _Stream(call.hub, _streamed(served, first, version))
 
 
-async def _streamed(
-    call: Call, served: Served, first: list[Change], version: int
-) -> AsyncIterator[str]:
+async def _streamed(served: Served, first: list[Change], version: int) -> AsyncIterator[str]:
     changes = served.changes
-    call.hub.streams += 1
-    try:
-        for change in first:
+    for change in first:
+        yield _event(change)
+    while not changes.ended:
+        some = changes.since(version)
+        for change in some:
+            version = change.version
             yield _event(change)
-        while not changes.ended:
-            some = changes.since(version)
-            for change in some:
-                version = change.version
-                yield _event(change)
-            if not some and not await changes.wait(QUIET_SECONDS):
-                yield ": here\n\n"
-    finally:
-        call.hub.streams -= 1
+        if not some and not await changes.wait(QUIET_SECONDS):
+            yield ": here\n\n"
 
 
 def _event(change: Change) -> str:

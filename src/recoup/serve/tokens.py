@@ -108,7 +108,8 @@ class Door(NamedTuple):
     def check_origin(self, host: str, origin: str | None) -> None:
         """Raises unless a request names this server, and comes from a page of it or from none."""
         if not self._is_ours(host):
-            raise Problem(HTTPStatus.FORBIDDEN, "the Host of the request is not this server.")
+            said = f"the Host of the request is not this server: ask for {self.address}"
+            raise Problem(HTTPStatus.FORBIDDEN, f"{said}, at that port, or name --host.")
         ours = f"http{'s' if self.secure else ''}://{host}"
         if origin is not None and origin.lower() != ours.lower():
             raise Problem(HTTPStatus.FORBIDDEN, "the request comes from a page of another origin.")
@@ -129,6 +130,11 @@ class Door(NamedTuple):
         if kind.lower() == "bearer":
             return self.tokens.rights(token.strip())
         return self.tokens.rights_of_session(request.cookies.get(self.cookie, ""))
+
+    def has_token(self, request: Request) -> bool:
+        """Whether whoever sent a request has tried to be known."""
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        return bool(kind.lower() == "bearer" and token.strip()) or self.cookie in request.cookies
 
     def open_session(self, token: str) -> Response:
         """The answer that gives a page its cookie."""

@@ -7,18 +7,16 @@ another thread; who asks next waits for it a little, as with the library.
 import asyncio
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 
-from recoup.checks import check_text
+from recoup.checks import InputError, check_text
 from recoup.core.types import Given, Plain
-from recoup.serve.call import Call, done
+from recoup.serve.call import Call, as_json, done
 from recoup.serve.problems import Problem
 from recoup.serve.trial_rows import trials_of
-from recoup.store.errors import Damaged
 from recoup.store.rows import Asked, Request, Told
-from recoup.study.reader.settings import RUN
 from recoup.study.study import Study
 from recoup.study.text.times import in_full
 from recoup.study.trials.ask import enqueue, given, given_own
@@ -32,6 +30,7 @@ KEY, KEY_LENGTH = "idempotency-key", 200  # the header, and its characters
 AMENDING = ("drop", "why", "dry_run")  # fields of an amendment beside the result
 DONE_BEFORE = "this was done before."  # what is said to who asks again
 ASK_SECONDS = 2.0  # at most, that who asks waits for a move
+Job = Callable[[], bool]
 
 
 async def ask(call: Call) -> Given:
@@ -39,7 +38,7 @@ async def ask(call: Call) -> Given:
     key, body = checked_key(call.header(KEY)), call.body
     with suppress(TimeoutError):
         await asyncio.wait_for(done(call.served.settles()), ASK_SECONDS)
-    return await done(call.served.writes(lambda study: _asked(study, body, key)))
+    return await done(call.served.writes(lambda study: as_json(_asked(study, body, key))))
 
 
 def checked_key(key: str | None) -> str | None:
@@ -52,7 +51,6 @@ def checked_key(key: str | None) -> str | None:
 
 def _asked(study: Study, body: Plain, key: str | None) -> Plain:
     """The trials of a request: those of before, if it came before."""
-    check_no_run(study)
     store, text = study.store, json.dumps(body, sort_keys=True)
     with store.writing():
         before = _before(study, key, text)
@@ -118,13 +116,6 @@ def in_order(study: Study, params: Plain) -> Given:
     return [params[name] for name in labels]
 
 
-def check_no_run(study: Study) -> None:
-    """Raises where a run asks and tells by itself."""
-    if RUN in study.settings:
-        said = f"{study.store.where} is the study of a run, which asks and tells by itself."
-        raise Problem(HTTPStatus.CONFLICT, said)
-
-
 # -- results --
 
 
@@ -151,7 +142,6 @@ def _then_move(call: Call, found: Plain) -> None:
 
 
 def _told(study: Study, rows: Sequence[tuple[int, Plain]]) -> Plain:
-    check_no_run(study)
     ids = [number for number, _ in rows]
     with study.store.writing():
         check_there(study, ids)
@@ -216,13 +206,15 @@ def cancel(study: Study, call: Call) -> Plain:
         if was_done(study, call):
             return {"trials": trials_of(study, [call.trial]), "words": DONE_BEFORE}
         if study.store.results([call.trial]):
-            with suppress(Damaged):
-                status = HTTPStatus.CONFLICT
-                said = f"trial {call.trial} has a result: `amend` puts it right, or drops it."
-                raise Problem(status, said)
+            said = f"trial {call.trial} has a result: `amend` puts it right, or drops it."
+            raise Problem(HTTPStatus.CONFLICT, said)
         found = cancel_trial(study.store, call.trial, why)
         note_done(study, call)
     return {"trials": trials_of(study, found.trials), "words": found.words}
+
+
+class _DoneBefore(Exception):
+    """What came with a key was done before."""
 
 
 async def amend(call: Call) -> Given:
@@ -233,25 +225,46 @@ async def amend(call: Call) -> Given:
 
 def _amended_once(study: Study, call: Call) -> Plain:
     """An amendment; of one that came before with its key, how things are now."""
-    if was_done(study, call):
+    amended = False
+
+    def written(job: Job) -> bool:
+        """The amendment with its key; what comes after it are moves."""
+        nonlocal amended
+        if amended:
+            return call.served.written(job)
+        amended = call.served.written(lambda: _once(study, call, job))
+        return amended
+
+    try:
+        if was_done(study, call):
+            raise _DoneBefore
+        return _amended(study, call.trial, call.body, written)
+    except (InputError, _DoneBefore):  # by another server of the file, just now
+        if not was_done(study, call):
+            raise
         (row,) = trials_of(study, [call.trial])
         return {"changes": [DONE_BEFORE], "done": True, "trial": row, "moves": []}
-    found = _amended(study, call.trial, call.body)
-    if found["done"]:
-        with study.store.writing():
+
+
+def _once(study: Study, call: Call, job: Job) -> bool:
+    """Whether a job has written an amendment, in one transaction with its key."""
+    with study.store.writing_together():
+        if was_done(study, call):
+            raise _DoneBefore
+        found = job()
+        if found:
             note_done(study, call)
-    return found
+        return found
 
 
-def _amended(study: Study, number: int, body: Plain) -> Plain:
-    check_no_run(study)
+def _amended(study: Study, number: int, body: Plain, written: Callable[[Job], bool]) -> Plain:
     check_there(study, [number])
     if not study.store.results([number]):
         raise Problem(HTTPStatus.CONFLICT, f"trial {number} has no result yet: tell it.")
     keys = {"return": "value", "returns": "values"}
     names = (*("return", "returns", "failed", "trajectory", "also", "context"), *AMENDING)
     how: Plain = {keys.get(key, key): body.get(key) for key in names}
-    found = study.amend(number, **how)
+    found = study.amend(number, **how, writing=written)
     changes = [found.words] if found.words else []
     rows = trials_of(study, [number])
     then = {"was": found.was, "now": found.now, "moves": found.moves}

@@ -49,7 +49,7 @@ class Link:
         self._connection, self._process = connection, os.getpid()
         self._foreign: list[sqlite3.Connection] = []  # of the process that this one was forked from
         self._still, self._log = self._as_it_lies(), self._log_as_it_lies()
-        self._held = self._hold()
+        self._held, self.times = self._hold(), 1  # that it was connected
         if place and known:
             LINKS.add(self)
 
@@ -188,6 +188,7 @@ class Link:
             self._still, self._log = self._as_it_lies(), self._log_as_it_lies()
             self._connection = before
             self._held = self._held if self._held is not None else self._hold()
+        self.times += 1
         return connection
 
     def _as_it_lies(self) -> tuple[int, int] | None:

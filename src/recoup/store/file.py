@@ -155,6 +155,11 @@ class StudyFile:
         """The connection of this process to the file as it lies."""
         return self._link.connection
 
+    @property
+    def connected(self) -> int:
+        """How often it was connected to: to another connection, all may have changed."""
+        return self._link.times
+
     def close(self) -> None:
         """Closes the connection; the last one to do so leaves one file."""
         with self.turn.taken(), sqlite_errors(self.path):
@@ -266,6 +271,8 @@ class StudyFile:
 
     def delete(self, table: str, where: str = "", values: Sequence[Any] = ()) -> None:
         """Takes rows out of a table: what waits in line, what is derived, leases of what was told.
+
+        And to whom a trial was handed out that somebody else has by now.
 
         And a trajectory that an event keeps from then on. Nothing else ever goes.
         """

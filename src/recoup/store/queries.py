@@ -342,9 +342,10 @@ class Queries:
         query = f"SELECT id FROM trials WHERE id > ? {which} ORDER BY id LIMIT ?"
         return [number for (number,) in self._file.rows(query, (int(after), *values, int(n)))]
 
-    def changes(self) -> int:
-        """A number that is another once another connection has written to the file."""
-        return int(self._file.rows("PRAGMA data_version")[0][0])
+    def changes(self) -> tuple[int, int]:
+        """Numbers that are others once another connection has written to the file."""
+        ((version,),) = self._file.rows("PRAGMA data_version")  # of a connection, maybe a new one
+        return self._file.connected, int(version)
 
     def returns_near(self, number: int, n: int) -> dict[int, float]:
         """The finite returns of at most `n` trials on either side of one, and its own, by trial."""

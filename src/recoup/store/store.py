@@ -99,6 +99,8 @@ class Store(Writes):
             rows += [Lease(number, until) for number in ids if number not in before]
         if rows:
             self._file.insert("leases", map(codec.of_lease, rows), OVER)
+        for number in self.workers(before):  # who had it has it no more
+            self._file.delete("workers", "WHERE id = ?", (number,))
 
     def renew(self, number: int, until: float) -> None:
         """Writes that a trial is lent `until` then by whoever has it: it is not handed out anew."""

@@ -23,7 +23,7 @@ from recoup.engine.methods import Method
 from recoup.store.errors import Exists
 from recoup.store.rows import FAILED, OK, PENDING, Told
 from recoup.store.store import Store
-from recoup.study.care.amend import Amended, amend, result_instead
+from recoup.study.care.amend import Amended, Amendment, amend, result_instead
 from recoup.study.exchange.fork import fork
 from recoup.study.exchange.imported import Imported
 from recoup.study.exchange.proposals import of_family
@@ -436,6 +436,7 @@ class Study:
         drop: str | None = None,
         why: str | None = None,
         dry_run: bool = False,
+        writing: Callable[[Job], bool] = at_once,
     ) -> Amended:
         """Puts a result right that was told wrongly: another return, a failure, or none at all.
 
@@ -448,7 +449,8 @@ class Study:
         `drop` says why it is worth nothing (a loose sensor): it is kept, and counts for nothing.
         What it was, when it was told and `why` it is amended stay in the file. Every move that was
         made of it is made again from the results; what the old ones drew keeps the densities that
-        drew it. `dry_run` says what would change, and changes nothing.
+        drew it. `dry_run` says what would change, and changes nothing. `writing` does what writes,
+        as in `settle`.
 
         Raises `InputError` where the trial has no result yet, or what is given cannot be one.
 
@@ -462,11 +464,11 @@ class Study:
         given |= {"also": also, "context": context}
         told = result_instead(self.opened, number, drop, **given)
         why = None if why is None else check_text("why", why)
-        how: Plain = {"drop": drop is not None, "dry": dry_run}
-        found = amend(self.opened, number, told, why=why, **how)
+        asked = Amendment(number, told, drop is not None, why)
+        found = amend(self.opened, asked, dry=dry_run, writing=writing)
         if not dry_run:
-            self._mover.settle()
-        said = of_its_run(self.opened, number, found.moves, told, **how)
+            self.settle(writing)
+        said = of_its_run(self.opened, number, found.moves, told, drop=asked.drop, dry=dry_run)
         return found._replace(words=f"{found.words} {said}".strip())
 
     def cancel(self, id: int, why: str | None = None) -> Cancelled:

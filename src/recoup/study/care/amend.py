@@ -1,5 +1,6 @@
 """A result that was told wrongly is put right, and every move that was made of it is made again."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from recoup.store.rows import (
 from recoup.store.store import Store
 from recoup.study.exchange.replay import differences, moves_again
 from recoup.study.moves.again import SAME_MOVE, may_be_another, not_the_one
-from recoup.study.moves.settling import late_in
+from recoup.study.moves.settling import Job, at_once, late_in
 from recoup.study.reader.opened import Opened
 from recoup.study.space.contexts import beside, check_alike
 from recoup.study.space.limits import Limits, known_numbers, numbers_given
@@ -99,35 +100,45 @@ def _taken_away(study: Opened, number: int, trajectory: str, **other: Given) -> 
     return told_in(kept[-1], "was")._replace(trajectory=rows)
 
 
-def amend(
-    study: Opened, number: int, told: Told, *, drop: bool, why: str | None, dry: bool
-) -> Amended:
-    """Puts `told` in place of the result of a trial; nothing is changed where it is `dry`.
+class Amendment(NamedTuple):
+    """What takes the place of the result of a trial."""
 
-    While moves are made again no other process makes one, as far as there are locks; where one has
-    all the same, they are made again from what it left.
+    number: int
+    told: Told
+    drop: bool
+    why: str | None
+
+
+def amend(
+    study: Opened, asked: Amendment, *, dry: bool, writing: Callable[[Job], bool] = at_once
+) -> Amended:
+    """Puts another result in place of that of a trial; nothing is changed where it is `dry`.
+
+    `writing` does what writes it, as what writes a move. While moves are made again no other
+    process makes one, as far as there are locks; where one has all the same, they are made again
+    from what it left.
     """
     study.check_whole()
-    check_alike(study.store, [told], number)
+    check_alike(study.store, [asked.told], asked.number)
     if not dry:
         study.store.check_written()
-    _result(study.store, number)  # what cannot be amended is said at once
+    _result(study.store, asked.number)  # what cannot be amended is said at once
     with study.store.alone(AMEND_WAIT):
         for _ in range(READ_TRIES):
-            found = _amended(study, number, told, drop=drop, why=why, dry=dry)
+            found = _amended(study, asked, dry, writing)
             if found is not None:
                 return found
     raise InputError(
-        f"trial {number} was not amended: other processes move the study faster than its moves "
-        "can be made again. Nothing was changed; amend it while they are at rest."
+        f"trial {asked.number} was not amended: other processes move the study faster than its "
+        "moves can be made again. Nothing was changed; amend it while they are at rest."
     )
 
 
 def _amended(
-    study: Opened, number: int, told: Told, *, drop: bool, why: str | None, dry: bool
+    study: Opened, asked: Amendment, dry: bool, writing: Callable[[Job], bool]
 ) -> Amended | None:
     """What was put right; None where another process has amended or moved meanwhile."""
-    store = study.store
+    store, (number, told, drop, why) = study.store, asked
     before, last = _result(store, number), store.last_move()
     was = before.told._replace(trajectory=store.trajectories([number]).get(number))
     if same(was, told) and not drop:
@@ -136,14 +147,19 @@ def _amended(
     if number in store.dropped() and not again:
         raise InputError(f"trial {number} was dropped, and stays out of all estimates.")
     remade, kept = _remade(study, number, told, drop)
-    if not dry:
+
+    def put() -> bool:
         with store.writing():
             now = store.last_move()
             if _result(store, number) != before or now.proposal != last.proposal:
-                return None
+                return False
             _note(study, before._replace(told=was), told, drop, why, remade)
             _put(study, store, number, told, drop)
             store.replace_moves(study.family, remade, kept)
+        return True
+
+    if not (dry or writing(put)):
+        return None
     return _said(study, before, told, remade, last.proposal, drop, dry)
 
 

@@ -185,7 +185,7 @@ def _arrays(trajectory: Given, layout: Layout) -> tuple[np.ndarray, np.ndarray, 
         features, actions, rewards = (np.asarray(part, float) for part in parts[:3])
         length = len(rewards)
         count = float(np.asarray(length if parts[3] is None else parts[3], float))
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise InputError("a trajectory must be made of arrays of numbers.") from None
     assert layout.horizon is not None
     longest = min(layout.horizon, length)
