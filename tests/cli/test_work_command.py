@@ -1,9 +1,11 @@
 """`recoup work`: what it is given, what it prints, how it ends."""
 
 import json
+import shlex
 
 import pytest
 from program import recoup
+from scripted import answer, problem, scripted
 from serving import Server, free_port
 
 from recoup.serve.client import connect
@@ -31,6 +33,9 @@ def raises(kp, kd):
 
 def odd(kp, kd):
     return float("nan")
+
+def breaks(kp, kd):
+    raise ValueError("it's 'off'\\n--why")
 """
 STUDIES = {
     "gains": {"params": {"kp": (1, 200, "log"), "kd": (0, 5)}},
@@ -152,3 +157,48 @@ def test_a_server_that_never_answers_is_waited_for_and_given_up(server):
     assert done.returncode == 1
     assert done.stderr.count("no answer, trying again") == 1
     assert "gave no answer for 0.3 s" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "shown", "status"),
+    [
+        ("named", "its result: -", "ok"),
+        ("mapped", "its result: 1.0, 3.0;", "ok"),
+        ("breaks", "its result: failed (ValueError: it's", "failed"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("refusal", "says"),
+    [
+        (problem(401, "a token is needed."), "took no result for 0.3 s: a token is needed."),
+        (problem(422, "no such field."), "was not told (no such field); its result"),
+    ],
+)
+def test_a_result_that_was_not_told_is_shown_with_the_command_that_tells_it(
+    name, shown, status, refusal, says, tmp_path
+):
+    file = tmp_path / "my robot.db"
+    with Study.open(file, **STUDIES["gains"]) as study:
+        (trial,) = study.ask(1)
+        params = dict(trial.params)
+    (tmp_path / "rollouts_here.py").write_text(ROLLOUTS)
+    rows = [{"name": name, "choices": None} for name in params]
+    facts = {"parameters": rows, "direction": "maximize", "noun": "return", "path": str(file)}
+    facts["uses_context"] = True
+    asked = {"trials": [{"id": 1, "seed": 7, "params": params}]}
+    with scripted(answer(facts), answer(asked), refusal) as script:
+        where = f"http://127.0.0.1:{script.port}/v1/studies/robot"
+        words = [f"rollouts_here:{name}", "--patience", "0.3s", "--token", "t", "--episodes", 1]
+        done = recoup("work", where, *words, "--json", cwd=tmp_path)
+    assert done.returncode == 1
+    assert says in done.stderr
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("trial 1 was not told"))
+    assert shown in line
+    told = recoup(*shlex.split(line.partition("by hand, where the file is: recoup ")[2]))
+    assert told.returncode == 0, told.stderr
+    with Study.open(file, read_only=True) as study:
+        (trial,) = study.trials()
+    assert trial.status == status
+    if name == "named":
+        assert trial.value == pytest.approx(-abs(params["kp"] - 60) / 20 - params["kd"])
+        assert "--context payload=1.5" in line

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
+from recoup.serve import calling
+
 LOST = None  # in place of an answer: the connection ends without one
 
 
@@ -16,6 +18,22 @@ def answer(body, status=200, headers=None, kind="application/json"):
 def problem(status, detail, **more):
     body = {"type": "about:blank", "title": "no", "status": status, "detail": detail, **more}
     return answer(body, status, kind="application/problem+json")
+
+
+class Clock:
+    """In the place of a caller's clock and of its waiting: a wait takes no time, and is noted."""
+
+    def __init__(self, monkeypatch, caller):
+        self.now, self.waits = 0.0, []
+        monkeypatch.setattr(calling, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(caller, "_hurry", self)
+
+    def wait(self, seconds):
+        self.waits.append(seconds)
+        self.now += seconds
+
+    def set(self):
+        pass
 
 
 class Scripted:

@@ -5,32 +5,23 @@ import shutil
 import ssl
 import subprocess
 import threading
-from types import SimpleNamespace
+from http.client import HTTPConnection
 
 import pytest
-from scripted import LOST, answer, problem, scripted
+from scripted import LOST, Clock, answer, problem, scripted
 
 from recoup.checks import InputError
-from recoup.serve import calling
-from recoup.serve.calling import FIRST_PAUSE, LONGEST_PAUSE, Caller, Refused
+from recoup.serve.calling import (
+    FIRST_PAUSE,
+    LAST_TIMEOUT,
+    LONGEST_PAUSE,
+    Caller,
+    Lost,
+    NotServed,
+    Refused,
+)
 
 GOOD = answer({"good": 1})
-
-
-class Clock:
-    """In the place of a caller's clock and of its waiting: a wait takes no time, and is noted."""
-
-    def __init__(self, monkeypatch, caller):
-        self.now, self.waits = 0.0, []
-        monkeypatch.setattr(calling, "time", SimpleNamespace(monotonic=lambda: self.now))
-        monkeypatch.setattr(caller, "_hurry", self)
-
-    def wait(self, seconds):
-        self.waits.append(seconds)
-        self.now += seconds
-
-    def set(self):
-        pass
 
 
 @pytest.fixture
@@ -39,6 +30,7 @@ def call(monkeypatch):
 
     def made(script, **how):
         caller = Caller(False, "127.0.0.1", script.port, "secret", **how)
+        monkeypatch.setattr(caller, "_speaks_tls", lambda: False)  # the script takes a while to say
         return caller, Clock(monkeypatch, caller)
 
     return made
@@ -94,6 +86,43 @@ def test_without_patience_there_is_one_attempt(call):
             caller.get("/v1")
     assert len(script.heard) == 1
     assert not clock.waits
+
+
+@pytest.mark.parametrize(("patience", "attempts"), [(60.0, 2), (200.0, 4), (0.0, 1)])
+def test_an_attempt_that_takes_all_the_time_is_repeated_once(call, monkeypatch, patience, attempts):
+    with scripted(GOOD) as script:
+        caller, clock = call(script, patience=patience)
+    made = []
+
+    def slow(request):
+        made.append(request)
+        clock.now += 60.0
+        raise Lost("timed out")
+
+    monkeypatch.setattr(caller, "_answer", slow)
+    with pytest.raises(ConnectionError, match=f"gave no answer for {patience:g} s: timed out"):
+        caller.get("/v1")
+    assert len(made) == attempts
+
+
+def test_an_answer_may_be_given_longer_in_one_call(call, monkeypatch):
+    """The first call opens a connection, the others use it."""
+    limits = []
+    sent = HTTPConnection.getresponse
+
+    def noted(connection):
+        limits.append(connection.sock.gettimeout())
+        return sent(connection)
+
+    monkeypatch.setattr(HTTPConnection, "getresponse", noted)
+    with scripted(GOOD) as script:
+        caller, _ = call(script, timeout=100.0)
+        for longer in (30.0, 60.0, 0.0):
+            caller.get("/v1", longer=longer)
+        caller.give_up()
+        caller.get("/v1")
+        caller.close()
+    assert limits == [130.0, 160.0, 100.0, LAST_TIMEOUT]
 
 
 def test_the_server_may_say_how_long_to_wait(call):
@@ -231,8 +260,37 @@ def test_tls_is_spoken_with_whom_the_caller_trusts(certificate, monkeypatch):
 
 
 def test_a_server_without_tls_is_called_by_its_name():
-    with scripted(GOOD) as script, pytest.raises(InputError, match="speaks no TLS"):
+    with scripted(GOOD) as script, pytest.raises(NotServed, match="speaks no TLS"):
         Caller(True, "127.0.0.1", script.port).get("/v1")
+
+
+def test_a_server_with_tls_is_called_by_its_name(certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*map(str, certificate))
+    with scripted(GOOD, tls=context) as script:
+        caller = Caller(False, "127.0.0.1", script.port)
+        waits = []
+        caller.on_wait = lambda why, wait: waits.append(why)
+        with pytest.raises(NotServed, match="speaks TLS: write https:// in its place"):
+            caller.get("/v1")
+    assert not waits
+
+
+def test_whether_tls_is_spoken_is_looked_at_once_and_never_of_what_has_answered(monkeypatch):
+    looked = []
+    with scripted(LOST, LOST, GOOD) as script:
+        caller = Caller(False, "127.0.0.1", script.port)
+        monkeypatch.setattr(caller, "_speaks_tls", lambda: looked.append(1))
+        assert caller.get("/v1") == {"good": 1}
+        caller.close()
+    assert len(looked) == 1
+    with scripted(GOOD, LOST, LOST, GOOD) as script:
+        caller = Caller(False, "127.0.0.1", script.port)
+        monkeypatch.setattr(caller, "_speaks_tls", lambda: looked.append(1))
+        caller.get("/v1")
+        caller.get("/v1")
+        caller.close()
+    assert len(looked) == 1
 
 
 def test_a_certificate_that_is_none_is_refused(tmp_path):

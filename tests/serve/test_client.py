@@ -198,6 +198,7 @@ def test_the_other_verbs(remote, folder):
 def test_a_trial_is_kept_or_given_back(remote):
     study = remote("doors")
     (trial,) = study.ask(lease=3600, worker="a")
+    assert trial.lease_until == pytest.approx(trial.asked_at + 3600)  # seconds since 1970
     study.renew(trial.id, 7200, worker="a")
     assert study.trials()[0].lease_until > trial.lease_until
     with pytest.raises(InputError, match="handed out to 'a'"):
@@ -295,6 +296,52 @@ def test_the_only_study_needs_no_name_and_names_are_encoded(monkeypatch):
     assert [one.path for one in script.heard] == ["/lab/v1", "/lab/v1/studies/my%20arm%2F%C3%B6"]
     assert study.name == "my arm/ö"
     assert "my arm" in repr(study)
+
+
+@pytest.mark.parametrize(
+    ("token", "address"),
+    [
+        ("a+b/c=", "token=a+b/c="),
+        ("a+b/c=", "token=a%2Bb%2Fc%3D"),
+        ("50%&more", "token=50%25%26more"),
+        ("a b", "other=1&token=a%20b"),
+    ],
+)
+def test_a_token_may_have_any_characters_encoded_or_not(token, address, monkeypatch):
+    monkeypatch.setenv("RECOUP_TOKEN", "another")
+    with scripted(answer({"studies": [{"name": "arm"}]}), answer(FACTS)) as script:
+        connect(f"http://127.0.0.1:{script.port}/#{address}").close()
+    assert {one.headers["Authorization"] for one in script.heard} == {f"Bearer {token}"}
+
+
+def test_a_study_may_stand_behind_the_token():
+    with scripted(answer(FACTS)) as script:
+        study = connect(f"http://127.0.0.1:{script.port}/#token=t&study=my%20arm")
+        study.close()
+    assert study.name == "my arm"
+
+
+@pytest.mark.parametrize("said", [{"detail": "hello"}, [1], None, {"studies": [1]}, {"studies": 1}])
+def test_another_server_that_speaks_json_is_called_one(said):
+    with scripted(answer(said)) as script:
+        where = f"http://127.0.0.1:{script.port}"
+        with pytest.raises(InputError, match=r"is no `recoup serve`: it lists no studies"):
+            connect(where, "t")
+        with pytest.raises(InputError, match=r"is no `recoup serve`: it describes no study"):
+            connect(where, "t", study="arm")
+
+
+def test_changes_are_waited_for_beyond_the_time_of_an_attempt(monkeypatch):
+    """The server answers when there is a change, or when the wait is over."""
+    with scripted(answer(FACTS)) as script:
+        study = connect(f"http://127.0.0.1:{script.port}", "t", study="arm")
+        asked = []
+        monkeypatch.setattr(study.caller, "get", lambda path, **how: asked.append(how))
+        for wait in (5, 60.0, -1, 1e9):
+            study.changes(7, wait=wait)
+        study.caller.close()
+    assert [how["longer"] for how in asked] == [5.0, 60.0, 0.0, 60.0]
+    assert asked[0] == {"longer": 5.0, "since": 7, "wait": 5}
 
 
 def test_nothing_served_is_said():

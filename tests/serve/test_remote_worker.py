@@ -4,21 +4,31 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from scripted import Clock
 from waiting import LIMIT
 
 from recoup.checks import InputError
-from recoup.serve.calling import Refused
+from recoup.serve.calling import Caller, NotServed, Refused
 from recoup.serve.remote_trials import Receipt, RemoteTrial
-from recoup.serve.remote_worker import BROKEN_AFTER, OnlyRaises, Settings, Worker
+from recoup.serve.remote_worker import (
+    BROKEN_AFTER,
+    Left,
+    OnlyRaises,
+    Settings,
+    Untold,
+    Worker,
+)
 
 
 class Remote:
     """A study of as many trials as are asked for, which notes what is done to it."""
 
     def __init__(self, pairs=False, uses_context=False):
-        self.caller = SimpleNamespace(on_wait=None, give_up=lambda: None)
+        self.caller = Caller(False, "127.0.0.1", 1, patience=100.0)
         self.uses_context, self.pairs = uses_context, pairs
         self.asked, self.told, self.renewed, self.refusals = [], [], [], []
+        self.in_the_way = []  # errors of the next tells; the last of them for ever if `blocked`
+        self.blocked = False
         self.heard = threading.Event()  # a renewal
 
     def ask(self, n, lease, worker):
@@ -30,8 +40,10 @@ class Remote:
         return [RemoteTrial(number, number, {"x": 0.5}, [0.5]) for number in numbers]
 
     def tell(self, id, **how):
+        if self.in_the_way:
+            raise self.in_the_way[0] if self.blocked else self.in_the_way.pop(0)
         if how.get("value") == "refused":
-            raise InputError("it was told before")
+            raise InputError("it was told before.")
         self.told.append((id, how))
         return Receipt(None, 3, None, False)
 
@@ -64,6 +76,15 @@ class Hands:
 
     def wait(self, seconds):
         return [self.came_of(self.out.pop())] if self.out else []
+
+
+class Interrupted(Hands):
+    """Ctrl-C comes while everything runs."""
+
+    def wait(self, seconds):
+        if seconds:
+            raise KeyboardInterrupt
+        return []
 
 
 def work(remote, hands, **settings):
@@ -128,12 +149,14 @@ def test_a_result_that_is_refused_is_counted_and_the_work_goes_on():
     tally = worker.work()
     assert (tally.told, tally.refused) == (2, 1)
     assert numbers(remote) == [1, 3]
-    assert any("trial 2: it was told before" in one.says for one in heard)
+    assert "trial 2: it was told before. Its result: 1.0." in [one.says for one in heard]
+    told = {"value": 1.0, "context": None}
+    assert worker.left == Left((Untold(2, told, "it was told before."),), 0, 0)
 
 
 def test_a_study_that_is_paused_is_asked_again(monkeypatch):
     remote = Remote()
-    remote.refusals = [Refused(409, {"detail": "paused since noon"})] * 2
+    remote.refusals = [Refused(409, {"detail": "paused since noon", "paused_since": "noon"})] * 2
     heard = []
     worker = Worker(remote, Hands(), Settings(episodes=1), lambda tally, _: heard.append(tally))
     waits = []
@@ -143,11 +166,128 @@ def test_a_study_that_is_paused_is_asked_again(monkeypatch):
     assert "paused since noon" in [one.says for one in heard]
 
 
-def test_another_refusal_ends_the_work():
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Refused(401, {"detail": "this token is not known"}),
+        Refused(409, {"detail": "it is the study of a run", "paused_since": None}),
+    ],
+)
+def test_another_refusal_ends_the_work(refusal):
     remote = Remote()
-    remote.refusals = [Refused(401, {"detail": "this token is not known"})]
-    with pytest.raises(InputError, match="this token is not known"):
+    remote.refusals = [refusal]
+    with pytest.raises(InputError, match=str(refusal)):
         work(remote, Hands())
+
+
+def test_a_refusal_ends_the_work_once_what_runs_is_told():
+    """The first result is told while the other rollout goes on: no more is asked for, nor lost."""
+    remote, hands = Remote(), Hands(slots=2)
+    refusal = Refused(401, {"detail": "this token is not known"})
+    first = Remote.tell
+
+    def tell(id, **how):
+        remote.refusals = [refusal] * 3
+        return first(remote, id, **how)
+
+    remote.tell = tell
+    with pytest.raises(InputError, match="not known"):
+        work(remote, hands)
+    assert numbers(remote) == [1, 2]
+
+
+# -- results that the server does not take yet --
+
+IN_THE_WAY = [
+    Refused(401, {"detail": "a token is needed."}),
+    Refused(403, {"detail": "this token may only read."}),
+    Refused(410, {"detail": "robot.db was moved or removed."}),
+    NotServed("http://lab speaks no TLS: write http:// in its place."),
+]
+
+
+@pytest.mark.parametrize("error", IN_THE_WAY, ids=str)
+def test_a_result_stays_in_line_until_what_is_in_the_way_is_gone(error, monkeypatch):
+    remote, heard = Remote(), []
+    clock = Clock(monkeypatch, remote.caller)
+    remote.in_the_way = [error] * 4
+    worker = Worker(remote, Hands(), Settings(episodes=2), lambda tally, _: heard.append(tally))
+    tally = worker.work()
+    assert (tally.told, tally.refused) == (2, 0)
+    assert len(clock.waits) == 4
+    says = next(one.says for one in heard if one.says)
+    assert str(error).rstrip(".") in says
+    assert says.startswith("the result of trial 1 waits: ")
+    assert says.endswith("Ctrl-C twice ends this and shows it.")
+    assert worker.left == Left((), 0, 0)
+
+
+@pytest.mark.parametrize("error", [*IN_THE_WAY, RuntimeError("the server failed (500)")], ids=str)
+def test_a_result_that_is_never_taken_is_left_when_patience_is_over(error, monkeypatch):
+    remote = Remote()
+    clock = Clock(monkeypatch, remote.caller)
+    remote.in_the_way, remote.blocked = [error], True
+    worker = Worker(remote, Hands(slots=3), Settings(name="me"))
+    kind, words, back = ConnectionError, "took no result for 100 s", 0
+    if isinstance(error, RuntimeError):
+        kind, words, back = RuntimeError, "failed", 1
+    with pytest.raises(kind, match=words):
+        worker.work()
+    assert (sum(clock.waits) > 90) == (kind is ConnectionError)
+    told = {"value": 1.0, "context": None}
+    assert {one.trial for one in worker.left.results} == {3, 2}  # one more had come back by then
+    assert all(one.told == told and one.refused is None for one in worker.left.results)
+    assert remote.renewed == [(1, "back", "me")] * back  # not tried where nobody would hear it
+    assert (worker.left.given_back, worker.left.kept) == (back, 1 - back)
+
+
+@pytest.mark.parametrize("status", [400, 404, 409, 413, 422])
+def test_a_result_that_will_never_be_taken_is_given_up_at_once(status, monkeypatch):
+    remote = Remote()
+    clock = Clock(monkeypatch, remote.caller)
+    remote.in_the_way = [Refused(status, {"detail": "no."})]
+    worker = Worker(remote, Hands(), Settings(episodes=2))
+    assert worker.work().refused == 1
+    assert not clock.waits
+    assert [(one.trial, one.refused) for one in worker.left.results] == [(1, "no.")]
+
+
+def test_who_stops_for_good_is_told_what_the_server_has_not(monkeypatch):
+    """Ctrl-C once while a result waits, and once more: what is in line is tried once again."""
+    remote, heard = Remote(), []
+    Clock(monkeypatch, remote.caller)
+    remote.in_the_way, remote.blocked = [IN_THE_WAY[0]], True
+    worker = Worker(remote, Hands(), Settings(), lambda tally, _: pressed(tally))
+
+    def pressed(tally):
+        heard.append(tally.says)
+        if "Ctrl-C twice" in tally.says:
+            worker.stop()
+        if "Ctrl-C again ends" in tally.says:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        worker.work()
+    assert [one.trial for one in worker.left.results] == [1]
+    assert not remote.told
+
+
+def test_what_came_back_is_told_when_the_work_is_broken_off():
+    remote = Remote()
+    pressed = [True]
+
+    def came_of(trial):
+        if pressed and pressed.pop():
+            hands.out.append(trial)  # Ctrl-C comes while it runs
+            raise KeyboardInterrupt
+        return came(trial.id, 2.0)
+
+    hands = Hands(came_of=came_of)
+    worker = Worker(remote, hands, Settings())
+    with pytest.raises(KeyboardInterrupt):
+        worker.work()
+    assert remote.told == [(1, {"value": 2.0, "context": None})]
+    assert worker.left == Left((), 0, 0)
 
 
 def test_who_is_stopped_finishes_what_runs():
@@ -168,13 +308,30 @@ def test_who_is_stopped_finishes_what_runs():
 
 
 def test_what_is_broken_off_is_given_back():
-    def pressed(_):
-        raise KeyboardInterrupt
-
-    remote = Remote()
+    remote, hands = Remote(), Interrupted(slots=2)
+    worker = Worker(remote, hands, Settings(name="me"))
     with pytest.raises(KeyboardInterrupt):
-        work(remote, Hands(slots=2, came_of=pressed), name="me")
+        worker.work()
     assert remote.renewed == [(1, "back", "me"), (2, "back", "me")]
+    assert worker.left == Left((), 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"), [(ConnectionError("refused"), 1), (Refused(401, {"detail": "no."}), 2)]
+)
+def test_what_nobody_could_be_told_of_is_not_given_back(error, tries):
+    remote, asked = Remote(), []
+
+    def give_back(id, worker):
+        asked.append(id)
+        raise error
+
+    remote.give_back = give_back
+    worker = Worker(remote, Interrupted(slots=2), Settings())
+    with pytest.raises(KeyboardInterrupt):
+        worker.work()
+    assert len(asked) == tries  # where nobody answers, the others are not tried
+    assert worker.left == Left((), 0, 2)
 
 
 def test_leases_are_renewed_while_a_rollout_runs():

@@ -144,12 +144,14 @@ def test_what_a_worker_had_when_it_was_killed_another_gets(folder):
     check(folder, 5)
 
 
+WAITS = (
+    "import os, time\ndef rollout(kp, kd):\n    open(f'runs-{os.getpid()}', 'w').close()\n"
+    "    while not os.path.exists('go'):\n        time.sleep(0.01)\n    return 1.0\n"
+)
+
+
 def test_ctrl_c_finishes_what_runs_and_a_second_one_gives_it_back(folder):
-    rollout = (
-        "import os, time\ndef rollout(kp, kd):\n    open(f'runs-{os.getpid()}', 'w').close()\n"
-        "    while not os.path.exists('go'):\n        time.sleep(0.01)\n    return 1.0\n"
-    )
-    (folder / "waits.py").write_text(rollout)
+    (folder / "waits.py").write_text(WAITS)
     with Server(folder, "robot.db") as server, connect(server.address) as study:
         command = [sys.executable, "-c", PROGRAM, "work", server.address, "waits:rollout"]
         one = Started(folder, "one", [*command, "--workers", "2"])
@@ -168,6 +170,63 @@ def test_ctrl_c_finishes_what_runs_and_a_second_one_gives_it_back(folder):
         (folder / "go").touch()
         assert "2 results told" in two.ended()
         assert study.counts() == {"pending": 0, "ok": 2, "failed": 0}
+
+
+@pytest.mark.parametrize("way", ["tokens", "robot.db"])
+def test_a_result_waits_for_the_tokens_and_the_file_that_were_there(way, folder):
+    """The server begins anew with other tokens, or the file is moved away, while it is made."""
+    (folder / "waits.py").write_text(WAITS)
+    with Server(folder, "robot.db") as server:
+        command = [sys.executable, "-c", PROGRAM, "work", server.address, "waits:rollout"]
+        worker = Started(folder, "one", [*command, "--episodes", "1"])
+        try:
+            until(lambda: list(folder.glob("runs-*")), worker.log.read_text)
+            (folder / way).rename(folder / "away")
+            if way == "tokens":
+                server.kill()
+                server.start()
+            (folder / "go").touch()
+            until(lambda: "the result of trial 1 waits: " in worker.log.read_text())
+            (folder / "away").replace(folder / way)
+            if way == "tokens":
+                server.kill()
+                server.start()
+            assert "1 result told." in worker.ended()
+        finally:
+            worker.kill()
+    with Study.open(folder / "robot.db", read_only=True) as study:
+        assert [(trial.id, trial.value) for trial in study.trials()] == [(1, 1.0)]
+
+
+def test_who_ends_without_a_server_is_shown_what_it_has(folder):
+    """One result waits for the server, another rollout goes on: neither is given back."""
+    two = "import os\ndef rollout(kp, kd, seed):\n    from waits import rollout as waits\n"
+    one_is_done = (
+        "    try:\n        os.close(os.open('first', os.O_CREAT | os.O_EXCL))\n"
+        "    except FileExistsError:\n        waits(kp, kd)\n"
+        "    while not os.path.exists('away'):\n        pass\n    return -2.5\n"
+    )
+    (folder / "waits.py").write_text(WAITS)
+    (folder / "two.py").write_text(two + one_is_done)
+    with Server(folder, "robot.db") as server:
+        command = [sys.executable, "-c", PROGRAM, "work", server.address, "two:rollout"]
+        worker = Started(folder, "one", [*command, "--workers", "2"])
+        try:
+            until(lambda: list(folder.glob("runs-*")), worker.log.read_text)
+            server.kill()
+            (folder / "away").touch()
+            until(lambda: "no answer" in worker.log.read_text(), worker.log.read_text)
+            worker.process.send_signal(signal.SIGINT)
+            until(lambda: "Ctrl-C again gives up" in worker.log.read_text(), worker.log.read_text)
+            worker.process.send_signal(signal.SIGINT)
+            assert worker.process.wait(LIMIT) == 130
+        finally:
+            worker.kill()
+    said = worker.log.read_text()
+    assert "its result: -2.5; by hand" in said
+    assert "robot.db 1 -2.5" in said or "robot.db 2 -2.5" in said
+    assert "1 trial that was running could not be given back" in said
+    assert "is given back" not in said
 
 
 # -- many workers --

@@ -1,15 +1,16 @@
 """`recoup work`: a worker of a study that somebody serves."""
 
 import os
+import shlex
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from recoup.checks import printable
+from recoup.checks import InputError, printable
 from recoup.cli.app import JsonOption, app, argument, examples, fail, option, print_json, stop
 from recoup.cli.parsing import duration, whole_option
 from recoup.core.types import Plain
@@ -81,14 +82,17 @@ def work(
         "certificate": trusted,
     }
     settings = Settings(episodes, seconds, f"{socket.gethostname()} {os.getpid()}")
-    with _ending(), connect(url, token, on_wait=_waiting(), **how) as remote:
+    with _ending() as at_work, connect(url, token, on_wait=_waiting(), **how) as remote:
         hands = _hands(remote, rollout, min(workers, episodes or workers), limit)
         with hands as rolling, _shown(episodes, quiet or as_json) as hear:
-            tally = _until_stopped(Worker(remote, rolling, settings, hear))
+            at_work.append(Worker(remote, rolling, settings, hear))
+            tally = _until_stopped(at_work[0])
     if as_json:
         print_json({"told": tally.told, "failed": tally.failed, "refused": tally.refused})
     elif not quiet:
         print(_in_words(tally))
+    if tally.refused:
+        raise SystemExit(1)
 
 
 class _Hands:
@@ -141,21 +145,71 @@ def _until_stopped(worker: "Worker") -> "Tally":
 
 
 @contextmanager
-def _ending() -> Iterator[None]:
-    """However the work ends, a sentence says it."""
+def _ending() -> Iterator["list[Worker]"]:
+    """However the work ends, a sentence says it, below a line for each result that was not told."""
     from recoup.serve.remote_worker import OnlyRaises
     from recoup.tasks.engines.engine import Broken
 
+    at_work: list[Worker] = []
     try:
-        yield
+        try:
+            yield at_work
+        finally:
+            untold = [line for worker in at_work for line in _by_hand(worker)]
+            for line in untold:
+                print(printable(line), file=sys.stderr, flush=True)
     except KeyboardInterrupt:
-        stop("stopped; what was running is given back.")
+        stop(f"stopped{_given_back(at_work)}.")
     except (Broken, OnlyRaises) as broken:
         for line in broken.trace.splitlines():
             print(printable(line), file=sys.stderr)
         fail(str(broken), 1)
     except ConnectionError as gone:
-        fail(str(gone), 1)
+        fail(f"{str(gone).rstrip('.')}{_given_back(at_work)}.", 1)
+    except InputError as wrong:
+        fail(str(wrong), 1 if untold else 2)
+
+
+def _by_hand(worker: "Worker") -> Iterator[str]:
+    """Of each result that the server has not, what it is and the command that tells it."""
+    from recoup.serve.remote_worker import in_words
+
+    for trial, told, refused in worker.left.results:
+        command = ["recoup", "study", "tell", worker.study.path, str(trial), *_typed(told)]
+        why = "" if refused is None else f" ({refused.rstrip('.')})"
+        yield (
+            f"trial {trial} was not told{why}; its result: {in_words(told)}; by hand, where the "
+            f"file is: {shlex.join(command)}"
+        )
+
+
+def _typed(told: Plain) -> list[str]:
+    """A result as it is typed behind the number of its trial."""
+    from recoup.serve.remote_worker import returns_of
+
+    if "failed" in told:
+        return ["--failed", told["failed"]]
+    context = told.get("context")
+    if context is None:
+        context = {}
+    elif not isinstance(context, Mapping):
+        context = dict(enumerate(context, 1))  # the names that a study gives them
+    known = [word for name, x in context.items() for word in ("--context", f"{name}={x}")]
+    return [*map(repr, returns_of(told)), *known]
+
+
+def _given_back(at_work: "list[Worker]") -> str:
+    """What has become of the trials that were running, if any were, as the end of a sentence."""
+    back = sum(worker.left.given_back for worker in at_work)
+    kept = sum(worker.left.kept for worker in at_work)
+    if not kept:
+        return "; what was running is given back" if back else ""
+    some = f" ({back} could)" if back else ""
+    trials = "1 trial that was" if kept == 1 else f"{kept} trials that were"
+    return (
+        f"; {trials} running could not be given back{some}: others get what nobody has told once "
+        "its lease has run out"
+    )
 
 
 def _waiting() -> Callable[[str, float], None]:

@@ -8,6 +8,7 @@ often it hears it.
 import json
 import os
 import random
+import socket
 import ssl
 import threading
 import time
@@ -19,6 +20,7 @@ from http.client import (
     HTTPResponse,
     HTTPSConnection,
 )
+from typing import NamedTuple, TypeVar
 from urllib.parse import urlencode
 from uuid import uuid4
 
@@ -27,9 +29,13 @@ from recoup.core.types import Given, Plain, Settings
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0  # seconds between two attempts
 LOST = {408, 425, 429, 502, 503, 504, 507}  # statuses after which the same is asked again
+PROBE_TIMEOUT = 5.0  # seconds in which a port that speaks TLS has shown it
+LAST_TIMEOUT = 10.0  # seconds of an attempt, at most, once no other is made
+HUNG_UP = (BadStatusLine, ConnectionResetError, BrokenPipeError)  # what TLS answers to plain text
 NO_TLS = "WRONG_VERSION_NUMBER"  # what OpenSSL calls an answer in plain text
 PROBLEM = "application/problem+json"
 
+Found = TypeVar("Found")
 OnWait = Callable[[str, float], None]  # hears why there is no answer yet, and for how long to wait
 
 
@@ -50,12 +56,26 @@ class Refused(InputError):
         self.status, self.problem = status, dict(problem)
 
 
-class _Lost(Exception):
+class NotServed(InputError):
+    """At the address there is no `recoup serve` that this caller can talk to as it was told to."""
+
+
+class Lost(Exception):
     """A call that has no answer yet: why, and how long the server wants to be left alone."""
 
     def __init__(self, why: str, after: float | None = None) -> None:
         super().__init__(why)
         self.after = after
+
+
+class _Request(NamedTuple):
+    """What is asked for, the same in each attempt."""
+
+    verb: str
+    path: str
+    body: bytes | None = None
+    key: str | None = None
+    longer: float = 0.0  # seconds that an answer may take beyond `timeout`
 
 
 class Caller:
@@ -83,11 +103,13 @@ class Caller:
         self.on_wait: OnWait | None = None
         self._tls = _trusting(certificate) if secure else None
         self._kept, self._hurry = threading.local(), threading.Event()
+        self._known = secure  # whether it is known what the port speaks
 
-    def get(self, path: str, **query: object) -> Given:
-        """What the server gives, read from JSON."""
+    def get(self, path: str, *, longer: float = 0.0, **query: object) -> Given:
+        """What the server gives, read from JSON, for which it may take so many seconds `longer`."""
         given = {key: value for key, value in query.items() if value is not None}
-        return self._until_answered("GET", f"{path}?{urlencode(given)}" if given else path)
+        asked = f"{path}?{urlencode(given)}" if given else path
+        return self._until_answered(_Request("GET", asked, longer=longer))
 
     def post(self, path: str, body: object, verb: str = "POST") -> Given:
         """What the server answers to a body, which it acts upon once."""
@@ -95,11 +117,15 @@ class Caller:
             sent = json.dumps(body, allow_nan=False).encode()
         except (TypeError, ValueError) as wrong:
             raise InputError(f"this cannot be sent as JSON ({wrong}): {shortly(body)}.") from None
-        return self._until_answered(verb, path, sent, uuid4().hex)
+        return self._until_answered(_Request(verb, path, sent, uuid4().hex))
+
+    def stranger(self, why: str) -> NotServed:
+        """The error that whoever answers at the address is another program."""
+        return NotServed(f"{self.where} is no `recoup serve`: {why}.")
 
     def give_up(self) -> None:
         """From now on no call is made again, nor one that waits for its next attempt."""
-        self.patience = 0.0
+        self.patience, self.timeout = 0.0, min(self.timeout, LAST_TIMEOUT)
         self._hurry.set()
 
     def close(self) -> None:
@@ -108,55 +134,87 @@ class Caller:
         if kept is not None:
             kept.close()
 
-    def _until_answered(
-        self, verb: str, path: str, body: bytes | None = None, key: str | None = None
-    ) -> Given:
-        began, pause = time.monotonic(), FIRST_PAUSE
+    def _until_answered(self, request: _Request) -> Given:
+        return self.repeated(lambda: self._answer(request), self.on_wait)
+
+    def repeated(
+        self, attempt: Callable[[], Found], hear: OnWait | None, what: str = "gave no answer"
+    ) -> Found:
+        """What an attempt gives; one that is `Lost` is made again, for as long as patience lasts.
+
+        `hear` is told of each wait, `what` is what the server did all that time. However long the
+        first attempt takes, there is a second one.
+        """
+        began, pause, second = time.monotonic(), FIRST_PAUSE, True
         while True:
             try:
-                return self._answer(verb, path, body, key)
-            except _Lost as lost:
+                return attempt()
+            except Lost as lost:
                 wait = max(lost.after or 0.0, pause * random.uniform(0.5, 1.0))
-                if time.monotonic() - began + wait > self.patience:
-                    raise ConnectionError(
-                        f"{self.where} gave no answer for {self.patience:g} s: {lost}."
-                    ) from None
-                if self.on_wait is not None:
-                    self.on_wait(str(lost), wait)
+                if second:
+                    wait = min(wait, self.patience)
+                late = time.monotonic() - began + wait > self.patience
+                if not self.patience or (late and not second):
+                    said = f"{self.where} {what} for {self.patience:g} s: {lost}."
+                    raise ConnectionError(said) from None
+                if hear is not None:
+                    hear(str(lost), wait)
                 self._hurry.wait(wait)
-                pause = min(2 * pause, LONGEST_PAUSE)
+                pause, second = min(2 * pause, LONGEST_PAUSE), False
 
-    def _answer(self, verb: str, path: str, body: bytes | None, key: str | None) -> Given:
+    def _answer(self, request: _Request) -> Given:
         """One attempt."""
         headers = {"Accept": "application/json"}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
-        if body is not None:
-            headers |= {"Content-Type": "application/json", "Idempotency-Key": str(key)}
+        if request.body is not None:
+            headers |= {"Content-Type": "application/json", "Idempotency-Key": str(request.key)}
         try:
-            response, read = self._sent(verb, path, body, headers)
+            response, read = self._sent(request, headers)
         except ssl.SSLCertVerificationError as wrong:
-            raise InputError(
+            raise NotServed(
                 f"the certificate of {self.where} is not trusted ({wrong.verify_message}): give "
                 "its file as certificate=... (or in the environment variable SSL_CERT_FILE)."
             ) from None
         except (OSError, HTTPException) as wrong:
-            if isinstance(wrong, ssl.SSLError) and wrong.reason == NO_TLS:
-                raise InputError(
-                    f"{self.where} speaks no TLS: write http:// in its place."
-                ) from None
-            raise _Lost(printable(str(wrong)) or type(wrong).__name__) from None
+            self._check_tls(wrong)
+            raise Lost(printable(str(wrong)) or type(wrong).__name__) from None
+        self._known = True
         return self._read(response, read)
 
-    def _sent(
-        self, verb: str, path: str, body: bytes | None, headers: dict[str, str]
-    ) -> tuple[HTTPResponse, bytes]:
+    def _check_tls(self, wrong: Exception) -> None:
+        """Raises where a call was lost since one side speaks TLS and the other does not."""
+        if isinstance(wrong, ssl.SSLError) and wrong.reason == NO_TLS:
+            raise NotServed(f"{self.where} speaks no TLS: write http:// in its place.") from None
+        if not self._known and isinstance(wrong, HUNG_UP):
+            self._known = True
+            if self._speaks_tls():
+                raise NotServed(f"{self.where} speaks TLS: write https:// in its place.") from None
+
+    def _speaks_tls(self) -> bool:
+        """Whether the port does; nothing is said to it, and nobody trusted."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        most = min(self.timeout, PROBE_TIMEOUT)
+        try:
+            with (
+                socket.create_connection((self._host, self._port), most) as plain,
+                context.wrap_socket(plain, server_hostname=self._host),
+            ):
+                return True
+        except OSError:
+            return False
+
+    def _sent(self, request: _Request, headers: dict[str, str]) -> tuple[HTTPResponse, bytes]:
         """The response, read whole. A connection that was idle may be closed: then by another."""
         while True:
             connection = self._connection()
             used = connection.sock is not None
+            connection.timeout = self.timeout + request.longer
+            if used:
+                connection.sock.settimeout(connection.timeout)
             try:
-                connection.request(verb, path, body, headers)
+                connection.request(request.verb, request.path, request.body, headers)
                 response = connection.getresponse()
                 return response, response.read()
             except (ConnectionError, BadStatusLine):
@@ -175,11 +233,11 @@ class Caller:
             try:
                 return json.loads(body)
             except ValueError:
-                raise InputError(f"{self.where} is no `recoup serve`: it gave no JSON.") from None
+                raise self.stranger("it gave no JSON") from None
         problem = _problem(response, body)
         said = str(problem.get("detail") or problem.get("title"))
         if response.status in LOST:
-            raise _Lost(said.rstrip("."), _seconds(response.getheader("Retry-After")))
+            raise Lost(said.rstrip("."), _seconds(response.getheader("Retry-After")))
         if response.status >= 500:
             raise RuntimeError(f"{self.where} failed ({response.status}): {printable(said)}")
         raise Refused(response.status, problem)

@@ -6,7 +6,7 @@ Longer than others: each of its methods has its example.
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import numpy as np
 
@@ -19,6 +19,7 @@ STUDIES = "/v1/studies/"  # an address of the interface continues with the study
 TOKEN = "RECOUP_TOKEN"  # the environment variable
 PAGE_OF_TRIALS = 1000  # trials that are read at a time
 LEASE, GIVEN_BACK = 3600.0, 0.001  # seconds
+LONGEST_WAIT = 60.0  # seconds, at most, that a server waits for a change
 TOLD = {  # of a result, beside its one return, and how the server calls it
     "values": "returns",
     "failed": "failed",
@@ -43,7 +44,8 @@ def connect(
     The token is `token`, or stands in the address behind `#token=`, or in the environment variable
     RECOUP_TOKEN. Where several studies are served, `study` says which, or the address does:
     `http://HOST:8765/v1/studies/NAME`. A call without an answer is made again for `patience`
-    seconds, with the same key, so that it counts once; one attempt waits for `timeout` seconds.
+    seconds, once at least unless that is 0, with the same key, so that it counts once; one attempt
+    waits for `timeout` seconds.
     `certificate` is a PEM file to trust, where the server has a certificate of its own. `on_wait`
     is called before each wait for a server that does not answer, with why and how many seconds.
 
@@ -76,7 +78,11 @@ def connect(
 
 def _only_one(caller: Caller, base: str) -> str:
     """The name of the only study that is served."""
-    names = [str(row["name"]) for row in caller.get(f"{base}/v1")["studies"]]
+    found = caller.get(f"{base}/v1")
+    try:
+        names = [str(row["name"]) for row in found["studies"]]
+    except (KeyError, TypeError):
+        raise caller.stranger("it lists no studies") from None
     if len(names) == 1:
         return names[0]
     if not names:
@@ -113,12 +119,18 @@ class _Address:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError(wanted)
         base, _, name = parts.path.partition(STUDIES)
-        after = parse_qs(parts.fragment)
-        said = unquote(name.split("/")[0]) or after.get("study", [""])[0]
+        after = _behind(parts.fragment)
+        said = unquote(name.split("/")[0]) or after.get("study")
         secure = parts.scheme == "https"
         port = port or (443 if secure else 80)
-        token = after.get("token", [""])[0] or None
+        token = after.get("token") or None
         return cls(secure, parts.hostname, port, base.rstrip("/"), token, said or None)
+
+
+def _behind(fragment: str) -> dict[str, str]:
+    """What stands behind `#`, by name; a `+` is one, unlike in what a form sends."""
+    pairs = (pair.partition("=") for pair in fragment.split("&"))
+    return {name: unquote(value) for name, _, value in pairs}
 
 
 class RemoteStudy:
@@ -138,6 +150,13 @@ class RemoteStudy:
         self.caller, self.name = caller, name
         self._root = f"{base}{STUDIES}{quote(name, safe='')}"
         found = self.facts()
+        try:
+            self._keep(found)
+        except (AttributeError, KeyError, TypeError):
+            raise caller.stranger("it describes no study") from None
+
+    def _keep(self, found: Plain) -> None:
+        """Keeps what never changes of the study in short."""
         self.parameters: list[Plain] = found["parameters"]
         self.names = (
             tuple(row["name"] for row in self.parameters) if found.get("named", True) else ()
@@ -145,6 +164,7 @@ class RemoteStudy:
         self.direction: str = found["direction"]
         self.noun: str = found["noun"]
         self.uses_context = bool(found.get("uses_context"))
+        self.path = str(found.get("path") or f"{self.name}.db")  # of its file, on the server
         words = {row["name"]: row["choices"] for row in self.parameters}
         self._choices = {name: choices for name, choices in words.items() if choices}
 
@@ -482,7 +502,9 @@ class RemoteStudy:
         >>> "version" in study.changes(since=0, wait=1)
         True
         """
-        found: Plain = self.caller.get(f"{self._root}/changes", since=since, wait=wait)
+        longer = min(LONGEST_WAIT, max(0.0, check_number("`changes(wait=...)`", wait)))
+        where = f"{self._root}/changes"
+        found: Plain = self.caller.get(where, longer=longer, since=since, wait=wait)
         return found
 
     # -- between here and there --

@@ -36,9 +36,9 @@ class RemoteTrial:
     context: Plain = field(default_factory=dict)  # numbers that were known before it
     proposal: int | None = None  # the distribution that drew it
     worker: str | None = None  # who has it
-    asked_at: object = None  # when, as ISO 8601
-    told_at: object = None  # likewise
-    lease_until: object = None  # likewise
+    asked_at: float | None = None  # when, in seconds since 1970
+    told_at: float | None = None  # likewise
+    lease_until: float | None = None  # until when it is lent, likewise
     std: np.ndarray | None = None  # of actions, where the method explores in them
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict)  # parameters that are words
 
