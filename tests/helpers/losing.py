@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from waiting import LIMIT
 
 
-def handler(behind, loses):
+def handler(behind, loses, heard):
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -20,6 +20,7 @@ def handler(behind, loses):
             response = connection.getresponse()
             content = response.read()
             connection.close()
+            heard(response.status)
             if loses():  # after it was done
                 self.close_connection = True
                 return
@@ -38,8 +39,11 @@ def handler(behind, loses):
 
 
 @contextmanager
-def losing(behind, every=2):
-    """The port of one before the server at port `behind`: of its answers every n-th arrives."""
+def losing(behind, every=2, heard=lambda status: None):
+    """The port of one before the server at port `behind`: of its answers every n-th arrives.
+
+    `heard` is told the status of each.
+    """
     count, lock = [0], threading.Lock()
 
     def loses():
@@ -47,7 +51,7 @@ def losing(behind, every=2):
             count[0] += 1
             return count[0] % every != 0
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(behind, loses))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(behind, loses, heard))
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

@@ -7,9 +7,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from calls import Calls
 from losing import losing
 from serving import Server
-from waiting import LIMIT
+from waiting import LIMIT, until
 
 from recoup.study.study import Study
 
@@ -118,3 +119,41 @@ def test_what_the_shell_cannot_roll_out_is_told_as_failed(does, reason, server, 
         (trial,) = study.trials()
     assert trial.status == "failed"
     assert reason is None or trial.note == reason  # of the others jq says why
+
+
+@pytest.mark.parametrize(
+    ("does", "value"),
+    [("echo 5", 5.0), ("cat >/dev/null; echo working; echo -2.5", -2.5), ("echo 1 2", None)],
+    ids=["it reads nothing", "the last line counts", "two numbers are none"],
+)
+def test_the_return_is_one_number_on_the_last_line(does, value, server, tmp_path):
+    command = bash(tmp_path)
+    (tmp_path / "rollout").write_text(f"#!/bin/sh\n{does}\n")
+    for _ in range(3):
+        done = ran(command(server.study("my%20robot"), 1), server)
+        assert done.returncode == 0, done.stderr
+    with Study.open(tmp_path / "my robot.db", read_only=True) as study:
+        assert [trial.value for trial in study.trials()] == [value] * 3
+
+
+def test_a_program_that_is_not_there_takes_no_trial(server, tmp_path):
+    command = bash(tmp_path)
+    (tmp_path / "rollout").unlink()
+    done = ran(command(server.study("my%20robot"), 3), server)
+    assert (done.returncode, "cannot be run" in done.stderr) == (2, True)
+    with Study.open(tmp_path / "my robot.db", read_only=True) as study:
+        assert study.counts()["pending"] == 0
+
+
+def test_the_shell_waits_while_the_study_is_paused(server, tmp_path):
+    calls, command, statuses = Calls(server), bash(tmp_path), []
+    asked = "/v1/studies/my%20robot"
+    calls.post(f"{asked}/pause", {})
+    with losing(server.port, every=1, heard=statuses.append) as port:
+        url = f"http://127.0.0.1:{port}/v1/studies/my%20robot"
+        how = {**os.environ, "RECOUP_TOKEN": server.token}
+        with subprocess.Popen(command(url, 1), env=how, cwd=tmp_path) as working:
+            until(lambda: 409 in statuses)
+            calls.post(f"{asked}/resume", {})
+            assert working.wait(LIMIT) == 0
+    assert calls.get(asked).said["counts"]["ok"] == 1

@@ -270,12 +270,7 @@ class StudyFile:
         self.connection.execute(f"PRAGMA user_version = {max(now, version)}")
 
     def delete(self, table: str, where: str = "", values: Sequence[Any] = ()) -> None:
-        """Takes rows out of a table: what waits in line, what is derived, leases of what was told.
-
-        And to whom a trial was handed out that somebody else has by now.
-
-        And a trajectory that an event keeps from then on. Nothing else ever goes.
-        """
+        """Takes rows out: of what waits, is derived or lent, and of what an event keeps then."""
         self.connection.execute(f"DELETE FROM {table} {where}", values)
 
     def _sound(self, table: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
