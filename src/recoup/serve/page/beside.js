@@ -8,7 +8,7 @@ const SIDES = { "<": "below", "<=": "at or below", ">": "above", ">=": "at or ab
 
 /** The limits of a number in words: "To stay above 0.1 and below 50." */
 function kept(name, limits) {
-  const sides = limits.map((text) => LIMIT.exec(text)).filter((found) => found?.[1] === name).map(([, , side, bound]) => `${SIDES[side]} ${bound}`);
+  const sides = limits.map((text) => LIMIT.exec(text)).filter((found) => found?.[1] === name).map(([, , side, bound]) => `${SIDES[side]} ${bound}`).sort();
   return sides.length ? `To stay ${sides.join(" and ")}.` : "A number beside it.";
 }
 
