@@ -30,7 +30,8 @@ def arm(tmp_path):
 def pair(tmp_path):
     """A study whose trials come in mirrored pairs; one pair waits."""
     path = tmp_path / "robot.db"
-    with Study.open(path, params={"kp": (1, 200, "log")}, method="pgpe", mirrored=True, seed=0) as study:
+    how = {"method": "pgpe", "mirrored": True, "seed": 0}
+    with Study.open(path, params={"kp": (1, 200, "log")}, **how) as study:
         for trial in study.ask(4):
             study.tell(trial.id, float(trial.id))
         study.ask(2)

@@ -1,4 +1,4 @@
-"""What is on its way when its view is left or the page is loaded anew: it is not lost, nor done twice."""
+"""What is on its way when its view is left, or the page loaded anew: not lost, nor done twice."""
 
 import pytest
 from browser import expect
@@ -173,7 +173,8 @@ def test_what_was_typed_for_a_trial_of_another_study_is_not_given_to_this_one(pa
     card(page, 31).get_by_label("Return").fill("9.25")
     other = """() => { const kept = JSON.parse(sessionStorage.getItem('recoup-drafts'));
       Object.values(kept).forEach(one => one.seed = 7);
-      addEventListener('pagehide', () => sessionStorage.setItem('recoup-drafts', JSON.stringify(kept))); }"""
+      const keep = () => sessionStorage.setItem('recoup-drafts', JSON.stringify(kept));
+      addEventListener('pagehide', keep); }"""
     page.evaluate(other)
     page.reload()
     card(page, 31).wait_for()

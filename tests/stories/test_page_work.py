@@ -239,8 +239,9 @@ def test_a_trial_whose_lease_has_run_out_is_named_when_it_is_given_again(browser
 
 def test_what_is_said_in_passing_comes_into_a_line_that_was_there(browser, robot):
     heard = """() => { window.heard = [];
-      new MutationObserver(all => all.forEach(one => one.addedNodes.forEach(x => heard.push(x.textContent))))
-        .observe(document.getElementById('said'), { childList: true }); }"""
+      const hear = one => one.addedNodes.forEach(x => heard.push(x.textContent));
+      new MutationObserver(all => all.forEach(hear)).observe(
+        document.getElementById('said'), { childList: true }); }"""
     said = "Paused: nobody is given trials until it is resumed."
     with opened(browser, robot.server) as page:
         card(page, 31).wait_for()
