@@ -2,7 +2,7 @@
 
 import { get, insist } from "./api.js";
 import { Beside } from "./beside.js";
-import { button, complain, complaint, dialog, facts, field, fill, fresh, h, named, once, say } from "./dom.js";
+import { button, complaint, dialog, facts, field, fill, fresh, h, named, once, say } from "./dom.js";
 import { exact, numbers, when } from "./numbers.js";
 import { receive } from "./sendings.js";
 import { tabled, titled, valued } from "./values.js";
