@@ -79,6 +79,33 @@ def turn(page, server, view, study="robot"):
     page.wait_for_load_state("load")
 
 
+class Held:
+    """Requests of a kind that get their answers when it is said."""
+
+    def __init__(self, page, pattern, chosen=lambda request: True):
+        self.page, self.pattern, self.routes = page, pattern, []
+        self.chosen = chosen
+        page.route(pattern, self.come)
+
+    def come(self, route):
+        if self.chosen(route.request):
+            self.routes.append(route)
+        else:
+            route.continue_()
+
+    def wait(self):
+        """Until there is one."""
+        while not self.routes:
+            self.page.wait_for_event("request")
+
+    def go(self):
+        """Lets all go, and waits for their answers."""
+        self.chosen = lambda request: False
+        for route in self.routes:
+            with self.page.expect_response(lambda a, r=route: a.request == r.request):
+                route.continue_()
+
+
 def card(page, number):
     """The card of a trial."""
     return page.locator(f'[data-trial="{number}"]')

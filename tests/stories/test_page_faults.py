@@ -229,3 +229,33 @@ def test_numbers_that_javascript_would_round_are_kept(browser, server):
             "12345678901234567890",
             *json.loads(texts[0])[1:],
         ]
+
+
+def test_with_a_new_token_the_view_of_the_address_is_shown(browser, server):
+    with opened(browser, server) as page:
+        card(page, 31).wait_for()
+        server.kill()
+        (server.folder / "tokens").unlink()
+        server.start()
+        page.get_by_label("Token").wait_for()
+        page.get_by_role("link", name="All studies").click()
+        page.get_by_label("Token").fill(server.address)
+        page.get_by_role("button", name="Open").click()
+        page.get_by_role("heading", name="What is served here").wait_for()
+        assert card(page, 31).count() == 0
+
+
+def test_why_a_move_that_is_due_is_not_made_stands_over_the_study(browser, server):
+    stuck = "No move is made: a part of the study fails."
+
+    def facts(route):
+        answer = route.fetch()
+        if answer.status == 304:
+            return route.fulfill(response=answer)
+        return route.fulfill(response=answer, json={**answer.json(), "stuck": stuck})
+
+    with opened(browser, server, study=None) as page:
+        page.route("**/v1/studies/robot", facts)
+        for view in ("work", "deploy"):
+            turn(page, server, view)
+            page.locator("#top").get_by_role("alert").get_by_text(stuck).wait_for()

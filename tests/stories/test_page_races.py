@@ -1,7 +1,7 @@
 """Answers that come late or out of order, clicks that come twice, a focus that must not jump."""
 
 from browser import expect
-from pages import card, opened, trials, turn
+from pages import Held, card, opened, trials, turn
 
 from recoup.study.study import Study
 
@@ -12,33 +12,6 @@ NUMBERS = """async () => {
     [[123456.7, 5], [99999.7, 5], [12345.67, 4], [1234.56, 5], [1e12 + 0.5, 4], [-98765.4, 4],
      [0.00001234, 3], [3, 2], [-0, 4]].map(([x, digits]) => short(x, digits))];
 }"""
-
-
-class Held:
-    """Requests of a kind that get their answers when it is said."""
-
-    def __init__(self, page, pattern, chosen=lambda request: True):
-        self.page, self.pattern, self.routes = page, pattern, []
-        self.chosen = chosen
-        page.route(pattern, self.come)
-
-    def come(self, route):
-        if self.chosen(route.request):
-            self.routes.append(route)
-        else:
-            route.continue_()
-
-    def wait(self):
-        """Until there is one."""
-        while not self.routes:
-            self.page.wait_for_event("request")
-
-    def go(self):
-        """Lets all go, and waits for their answers."""
-        self.chosen = lambda request: False
-        for route in self.routes:
-            with self.page.expect_response(lambda a, r=route: a.request == r.request):
-                route.continue_()
 
 
 def test_a_quick_answer_that_comes_late_does_not_take_the_place_of_the_whole_one(browser, server):

@@ -58,3 +58,14 @@ def test_what_is_sent_meanwhile_is_sent_again_and_told_once(browser, server):
         card(page, 32).get_by_label("Return").press("Enter")
         card(page, 32).wait_for(state="detached")
     assert trials(server.path)[31].value == 9.25
+
+
+def test_a_clock_that_is_set_back_hides_no_silence(browser, server):
+    with opened(browser, server, study=None) as page:
+        page.clock.install()
+        page.goto(server.url)
+        page.get_by_role("heading", name="What is served here").wait_for()
+        page.evaluate("() => { const now = Date.now; Date.now = () => now() - 86400e3; }")
+        with silence(server, page):
+            pass
+        page.get_by_text(AWAY).wait_for(state="hidden")

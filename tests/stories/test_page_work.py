@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from browser import expect, window
-from pages import card, gripper, opened, trials, turn
+from pages import Held, card, gripper, opened, trials, turn
 from serving import Server
 from waiting import until
 
@@ -202,3 +202,55 @@ def test_the_wrong_token_opens_nothing(browser, robot):
         page.get_by_label("Token").fill(robot.server.address)
         page.get_by_role("button", name="Open").click()
         page.get_by_role("heading", name="What is served here").wait_for()
+
+
+def test_that_nothing_waits_is_said_once_somebody_has_looked(browser, robot):
+    nothing = "Nothing waits for a result: ask for trials above."
+    with Study.open(robot.path) as study:
+        for trial in study.pending():
+            study.cancel(trial.id)
+    with opened(browser, robot.server, study=None) as page:
+        looked = Held(page, "**/waiting")
+        turn(page, robot.server, "work")
+        looked.wait()
+        expect(page.get_by_text(nothing)).to_be_hidden()
+        looked.go()
+        page.get_by_text(nothing).wait_for()
+        robot.server.kill()
+        page.get_by_text("The server does not answer.").first.wait_for()
+        expect(page.get_by_text(nothing)).to_be_hidden()
+        robot.server.start()
+        page.get_by_text(nothing).wait_for()
+
+
+def test_a_trial_whose_lease_has_run_out_is_named_when_it_is_given_again(browser, robot):
+    with Study.open(robot.path) as study:
+        study.ask(20)
+        study.ask(1, lease=0.001)
+    with opened(browser, robot.server, height=500) as page:
+        card(page, 54).get_by_text("lent: ran out").wait_for()
+        expect(card(page, 54)).not_to_be_in_viewport()
+        page.get_by_role("button", name="Ask for trials").click()
+        page.locator("#said").get_by_text("Trial 54 again: its lease had run out.").wait_for()
+        expect(card(page, 54)).to_be_in_viewport()
+        card(page, 54).get_by_text("handed out 2 times").wait_for()
+        assert max(trials(robot.path)) == 54
+
+
+def test_what_is_said_in_passing_comes_into_a_line_that_was_there(browser, robot):
+    heard = """() => { window.heard = [];
+      const hear = one => one.addedNodes.forEach(x => heard.push(x.textContent));
+      new MutationObserver(all => all.forEach(hear)).observe(
+        document.getElementById('said'), { childList: true }); }"""
+    said = "Paused: nobody is given trials until it is resumed."
+    with opened(browser, robot.server) as page:
+        card(page, 31).wait_for()
+        line = page.locator("#said")
+        assert line.evaluate("one => getComputedStyle(one).visibility") == "visible"
+        assert line.get_attribute("role") == "status"
+        page.evaluate(heard)
+        for _ in range(2):
+            with page.expect_response("**/pause"):
+                page.get_by_role("button", name="Pause").click()
+            page.locator("form.asking:not([aria-busy])").wait_for()
+        assert page.evaluate("heard") == [said, said]

@@ -38,19 +38,19 @@ function heard(away) {
 
 /** Something came from the server. */
 export function alive() {
-  last = Date.now();
+  last = performance.now();
   heard(false);
 }
 
 const LOOK = 4000; // ms between two looks whether something was heard
 const QUIET = 8000; // ms without a sign of the server after which it is asked for one, and for which that is waited for
 const flying = new Set(); // requests that are not answered yet
-let last = Date.now(); // when something was heard
+let last = performance.now(); // when something was heard: no clock that somebody may set
 let asking = false;
 
 /** A network may go silent without closing anything: then nothing that waits would ever end. */
 async function listen() {
-  if (asking || document.hidden || Date.now() - last < QUIET) return;
+  if (asking || document.hidden || performance.now() - last < QUIET) return;
   asking = true;
   const given = new AbortController();
   const timer = setTimeout(() => given.abort(), QUIET);

@@ -1,19 +1,28 @@
 /** A trial that waits: what to try, and a large field for what came of it. */
 
-import { insist } from "./api.js";
+import { Beside } from "./beside.js";
 import { button, complain, complaint, field, fill, fresh, h, named, say, until } from "./dom.js";
-import { exact, number, numbers, plural, short } from "./numbers.js";
+import { draft, forget, lost, sent, stopped, write } from "./drafts.js";
+import { exact, numbers, plural, short } from "./numbers.js";
+import { receive, sending, Sending } from "./sendings.js";
 import { amendable } from "./trial.js";
-import { titled, valued } from "./values.js";
+import { tabled, titled, valued } from "./values.js";
 
 const KINDS = { own: "values of your own", mean: "the mean policy", repeat: "the one before once more" };
 const SHOWN = 12; // parameters on a card; more are folded
-const drafts = new Map(); // what was typed and not sent, until its view is there again
+const LOST = {
+  tell: "This was not sent: the page was loaded anew before. Tell it if it is right.",
+  cancel: "That it will not be tried was not sent: the page was loaded anew before.",
+};
 
 export class Card {
-  /** `done(answer, words)` once it is told; `gone()` where the card is put away. */
-  constructor(context, trial, done, gone) {
-    Object.assign(this, { context, trial, done, gone, away: false });
+  /** `gone()` where the card is put away. */
+  constructor(context, trial, gone) {
+    Object.assign(this, { context, trial, away: false, sending: null });
+    this.gone = () => {
+      forget(this.key);
+      gone();
+    };
     const head = fresh("trial");
     this.since = h("p.soft", {});
     this.wrong = complaint();
@@ -25,20 +34,31 @@ export class Card {
       this.params(), this.since, context.mayWrite ? this.form() : null, this.state,
     );
     this.update(trial);
+    if (this.box) this.begin();
+  }
+
+  /** Goes on where a card of this trial was before: what was typed, what is on its way. */
+  begin() {
+    this.typed = draft(this.key, this.trial.seed);
+    if (this.reason.value) this.reason.closest("details").open = true;
+    this.typing();
+    complain(this.wrong, LOST[lost(this.key)]);
+    const on = sending(this.key);
+    if (on) this.take(on);
+  }
+
+  /** Its view is left. */
+  end() {
+    this.sending?.leave(this);
   }
 
   params() {
-    const rows = this.context.study.parameters.map((parameter) =>
-      h("tr", {}, h("th", { scope: "row" }, titled(parameter)), valued(this.trial.params?.[parameter.name])),
-    );
-    const frozen = Object.entries(this.context.study.frozen ?? {}).map(([name, value]) =>
-      h("tr.soft", {}, h("th", { scope: "row" }, named(name)), valued(value)),
-    );
-    const table = (some) => h("table.params", {}, h("tbody", {}, some));
+    const rows = this.context.study.parameters.map((one) => [titled(one), valued(this.trial.params?.[one.name])]);
+    const frozen = Object.entries(this.context.study.frozen ?? {}).map(([name, value]) => [named(name), valued(value), "soft"]);
     const all = [...rows, ...frozen];
-    if (all.length <= SHOWN + 2) return table(all);
+    if (all.length <= SHOWN + 2) return tabled(all);
     const rest = all.slice(SHOWN);
-    return [table(all.slice(0, SHOWN)), h("details", {}, h("summary", {}, `${rest.length} more parameters`), table(rest))];
+    return [tabled(all.slice(0, SHOWN)), h("details", {}, h("summary", {}, `${rest.length} more parameters`), tabled(rest))];
   }
 
   form() {
@@ -50,7 +70,7 @@ export class Card {
     const unit = this.context.study.unit;
     const label = [noun[0].toUpperCase() + noun.slice(1), unit ? h("span.unit", {}, " in ", named(unit)) : null];
     this.send = h("button.main", { type: "submit" }, "Tell");
-    this.beside = this.extras();
+    this.beside = new Beside(this.context.study);
     const typed = [
       h("label", { for: this.input.id }, label), h("div.row.grow", {}, this.input, this.send),
       h("p.soft", { id: hint }, "Of several episodes: all of them, with spaces between."),
@@ -59,12 +79,9 @@ export class Card {
     const form = h(
       "form", { onsubmit: (event) => this.tell(event), autocomplete: "off" },
       this.context.study.space === "actions" ? episode : typed,
-      this.beside.map((one) => one.node), this.wrong, this.failure(),
+      this.beside.node, this.wrong, this.failure(),
     );
-    this.box = h("fieldset.plain", { oninput: () => drafts.set(this.key, this.fields().map((one) => one.value)) }, form);
-    drafts.get(this.key)?.forEach((value, i) => (this.fields()[i].value = value));
-    if (this.reason.value) this.reason.closest("details").open = true;
-    this.typing();
+    this.box = h("fieldset.plain", { oninput: () => this.keep() }, form);
     return this.box;
   }
 
@@ -72,21 +89,27 @@ export class Card {
     return `${this.context.base}/${this.trial.id}`;
   }
 
-  fields() {
-    return [this.input, this.reason, ...this.beside.map((one) => one.input)];
+  /** All that is typed here, by names of fields. */
+  get typed() {
+    return { return: this.input.value, reason: this.reason.value, ...this.beside.typed };
   }
 
-  /** Numbers beside the return, and what was known before the trial, where the study has such. */
-  extras() {
-    const { limit_names: also = [], context_names: known = [] } = this.context.study;
-    const one = (name, where, note) => {
-      const input = h("input", { type: "text", inputmode: "text", autocomplete: "off" });
-      return { name, where, input, node: field(named(name), input, note) };
-    };
-    return [
-      ...also.map((name) => one(name, "also", "A number beside it.")),
-      ...known.map((name) => one(name, "context", "Known before the trial.")),
-    ];
+  set typed(values) {
+    this.input.value = values.return ?? "";
+    this.reason.value = values.reason ?? "";
+    this.beside.typed = values;
+  }
+
+  keep() {
+    write(this.key, this.trial.seed, this.typed);
+  }
+
+  /** Other numbers are told beside a return than when the card was made. */
+  renew() {
+    const { typed, beside } = this;
+    this.beside = new Beside(this.context.study);
+    beside.node.replaceWith(this.beside.node);
+    this.typed = typed;
   }
 
   failure() {
@@ -127,13 +150,10 @@ export class Card {
     } catch (problem) {
       return this.refuse(this.input, problem.message);
     }
-    for (const { name, where, input } of this.beside) {
-      if (!input.value.trim()) continue;
-      try {
-        body[where] = { ...body[where], [name]: number(input.value) };
-      } catch (problem) {
-        return this.refuse(input, `${name}: ${problem.message}`);
-      }
+    try {
+      Object.assign(body, this.beside.read());
+    } catch (problem) {
+      return this.refuse(problem.input, problem.message);
     }
     return this.post("tell", body, `${(body.returns ?? [body.return]).map(exact).join(", ")} told`);
   }
@@ -155,31 +175,36 @@ export class Card {
     complain(this.wrong, text);
   }
 
-  async post(verb, body, words) {
+  post(verb, body, words) {
     complain(this.wrong);
-    this.given = new AbortController();
+    const { context: { base }, trial, key } = this;
+    sent(key, trial.seed, verb);
+    const path = `${base}/trials/${trial.id}/${verb}`;
+    this.take(new Sending(key, path, body, { base, trial, words, then: told }));
+  }
+
+  /** It is on its way, from here or from a card of before. */
+  take(on) {
+    this.sending = on;
     this.held = this.node.contains(document.activeElement); // disabled, it lets go of the focus
     this.box.disabled = true;
     this.state.textContent = "Sending\u2026";
-    const path = `${this.context.base}/trials/${this.trial.id}/${verb}`;
-    try {
-      const answer = await insist(path, body, { signal: this.given.signal, waiting: (why) => this.waiting(why) });
-      if (!answer?.slip) say(`Trial ${this.trial.id}: ${words}.`);
-      drafts.delete(this.key);
-      this.done(answer, words);
-    } catch (problem) {
-      this.box.disabled = false;
-      this.state.textContent = "";
-      this.given = null;
-      if (problem.name !== "AbortError") this.refused(problem);
-    }
+    on.watch(this);
   }
 
   /** The server is away: it is sent again until it has answered, or until the person gives up. */
   waiting(why) {
     if (this.state.querySelector("button")) return; // it stays under the finger
-    const stop = button("Do not send it", () => this.given.abort(), "quiet");
+    const stop = button("Do not send it", () => this.sending.stop(), "quiet");
     fill(this.state, `${why.message} ${until(why)} `, stop);
+  }
+
+  ended({ problem, refused }) {
+    this.sending = null;
+    if (!problem) return;
+    this.box.disabled = false;
+    this.state.textContent = "";
+    if (refused) this.refused(refused);
   }
 
   /** Whether the focus was here when it was sent, and is nowhere else by now. */
@@ -200,6 +225,7 @@ export class Card {
 
   update(trial) {
     this.trial = trial;
+    if (this.box && !this.sending && !this.beside.fits(this.context.study)) this.renew();
     const parts = [`seed ${exact(trial.seed)}`];
     if (trial.age) parts.push(`asked for ${trial.age}`);
     if (trial.lease && trial.lease !== "none") parts.push(`lent: ${trial.lease}`);
@@ -209,9 +235,8 @@ export class Card {
 
   /** It waits no more. True where something was typed here that is to stay. */
   leave() {
-    if (this.given) return true;
-    const typed = this.input && (this.input.value.trim() || this.reason.value.trim());
-    if (!typed) return false;
+    if (this.sending) return true;
+    if (!this.box || !Object.values(this.typed).some((text) => text.trim())) return false;
     if (!this.away) {
       this.away = true;
       complain(this.wrong, "It was told, or taken back, from elsewhere meanwhile.");
@@ -219,4 +244,21 @@ export class Card {
     }
     return true;
   }
+}
+
+/** The end of a result's way, whatever is shown by then. */
+function told({ key, base, trial, words, answer, problem, refused, watcher }) {
+  if (problem) stopped(key, trial.seed);
+  if (refused && !watcher) say(`Trial ${trial.id} is as it was: ${refused.message}`);
+  if (problem) return;
+  forget(key);
+  const row = { id: trial.id, answer, words: inWords(trial, answer, words) };
+  if (!answer?.slip) say(row.words);
+  else if (!watcher) say(`${row.words} ${answer.slip}`);
+  receive(base, row);
+}
+
+/** What was done, in the words of the server where it says which trials that is. */
+function inWords({ id }, answer, words) {
+  return /^Trials? \d/.test(answer?.words ?? "") ? answer.words : `Trial ${id}: ${words}.`;
 }

@@ -1,10 +1,12 @@
 /** Deploy: which values to keep, what they are worth, whether to go on; the report. */
 
-import { ask } from "./api.js";
+import { ask, file } from "./api.js";
 import { coalesced } from "./live.js";
-import { button, complain, complaint, field, fill, h, named, say } from "./dom.js";
-import { exact, number, percent, short } from "./numbers.js";
-import { titled } from "./values.js";
+import { button, complain, complaint, dialog, field, fill, h, named, once, say } from "./dom.js";
+import { number, percent, short } from "./numbers.js";
+import { titled, valued } from "./values.js";
+
+const BETWEEN = "best between (95\u00a0%)";
 
 export function deploy(context) {
   const { study, base } = context;
@@ -13,9 +15,9 @@ export function deploy(context) {
   const table = h("div", {});
   const matters = h("div", {});
   const budget = h("input", { type: "text", inputmode: "numeric", autocomplete: "off" });
-  const worth = h("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
+  const worth = h("input", { type: "text", inputmode: "text", autocomplete: "off" });
   const wrong = complaint();
-  const report = h("a.button.main", { href: `${base}/report`, download: `${study.name.slice(0, 100)}.html` }, "Save the report");
+  const report = saving(`${base}/report`, `${study.name.slice(0, 100)}.html`);
 
   let given = { budget: null, worth: null }; // what is half typed is not asked yet
 
@@ -59,7 +61,7 @@ export function deploy(context) {
       wrong,
     ),
     h("h2", {}, "The values to deploy"), table, matters,
-    h("h2", {}, "Keep it"), h("p.soft", {}, "One file that needs no network: the values, the pictures, every sentence."), h("p", {}, report),
+    h("h2", {}, "Keep it"), h("p.soft", {}, "One file that needs no network: the values, the pictures, every sentence."), report,
   );
   return { node, update };
 }
@@ -74,15 +76,34 @@ function whole(input) {
   return value;
 }
 
+/** A link to a file, which is fetched first: a server that is away is said. */
+function saving(path, name) {
+  const wrong = complaint();
+  const save = (event) => {
+    event.preventDefault();
+    return once(node, wrong, async () => {
+      const link = h("a", { href: URL.createObjectURL(await file(path, "text/html")), download: name });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    });
+  };
+  const node = h("div", {}, h("p", {}, h("a.button.main", { href: path, download: name, onclick: save }, "Save the report")), wrong);
+  return node;
+}
+
 function values(context, found) {
   const { parameters } = context.study;
-  const row = (label, name, value) =>
-    h("tr", {}, h("th", { scope: "row" }, label), h("td.number", {}, named(exact(value))), h("td.number", {}, best(found.best_between?.[name])));
+  const row = (label, name, value) => {
+    const cells = [valued(value), h("td.number", { "data-head": BETWEEN }, best(found.best_between?.[name]))];
+    cells.forEach((cell) => cell.setAttribute("role", "cell")); // on a phone it is laid out otherwise
+    return h("tr", { role: "row" }, h("th", { scope: "row", role: "rowheader" }, label), cells);
+  };
   const rows = parameters.map((one) => row(titled(one), one.name, found.params[one.name]));
   const frozen = Object.entries(found.frozen ?? {}).map(([name, value]) => row([named(name), " (kept fixed)"], name, value));
-  const heads = ["parameter", "value", "best between (95\u00a0%)"].map((text, i) => h("th", { scope: "col", class: i ? "number" : null }, text));
+  const heads = ["parameter", "value", BETWEEN].map((text, i) => h("th", { scope: "col", role: "columnheader", class: i ? "number" : null }, text));
+  const table = h("table.deployed", { role: "table" }, h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, heads)), h("tbody", { role: "rowgroup" }, rows, frozen));
   return [
-    h("div.scroll", { tabIndex: 0, role: "region", "aria-label": "Values to deploy" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows, frozen))),
+    h("div.scroll", { tabIndex: 0, role: "region", "aria-label": "Values to deploy" }, table),
     h("p", {}, button("Copy as JSON", () => copy({ ...found.params, ...found.frozen }))),
   ];
 }
@@ -103,8 +124,17 @@ async function copy(params) {
     await navigator.clipboard.writeText(text);
     say("Copied.");
   } catch {
-    say("This browser lets nothing be copied here: mark the values by hand.");
+    marked(text);
   }
+}
+
+/** Over plain HTTP a browser lets no page copy: then the person does, from a field that is marked. */
+function marked(text) {
+  const area = h("textarea", { readOnly: true, rows: Math.min(text.split("\n").length, 16) });
+  area.value = text;
+  dialog("Copy it from here", field("The values", area, "This browser lets no page copy: they are marked, copy them yourself."));
+  area.focus();
+  area.select();
 }
 
 function mattering(rows) {

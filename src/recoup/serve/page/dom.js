@@ -105,13 +105,16 @@ export function rested(ms, call) {
   return later;
 }
 
-/** Says something in passing, on the screen and to screen readers. */
+/** Says something in passing, on the screen and to screen readers: those hear what comes into a line that is there. */
 export function say(text) {
   const node = document.getElementById("said");
-  node.textContent = text;
+  fill(node, h("span", {}, text)); // a new one, which is read out also where it says the same
   node.classList.add("shown");
   clearTimeout(say.timer);
-  say.timer = setTimeout(() => node.classList.remove("shown"), 6000);
+  say.timer = setTimeout(() => {
+    node.classList.remove("shown");
+    fill(node);
+  }, 6000);
 }
 
 /** A window over the page. It goes when it is closed, and the focus goes back. */

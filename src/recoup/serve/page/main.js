@@ -2,9 +2,11 @@
 
 import { enter, get, line } from "./api.js";
 import { complain, complaint, field, fill, h } from "./dom.js";
+import { anyDraft } from "./drafts.js";
 import { overview } from "./overview.js";
 import { run } from "./run.js";
 import { runs } from "./runs.js";
+import { anySending } from "./sendings.js";
 import { study } from "./study.js";
 
 const main = document.getElementById("main");
@@ -42,7 +44,7 @@ function lock(text) {
     try {
       await enter(token);
       form.remove();
-      if (shown) shown.again?.();
+      if (shown && here === location.hash) shown.again?.();
       else await route();
     } catch (problem) {
       complain(wrong, problem.message);
@@ -65,12 +67,17 @@ function lock(text) {
 }
 
 let routes = 0;
+let here = null; // the address of what is shown
 
 /** The view that the address names; of two that are looked for at once, the later. */
 async function route() {
   const mine = (routes += 1);
   const [kind, name, tab] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
-  if (kind === "study" && shown?.name === name) return shown.turn(tab);
+  const address = location.hash;
+  if (kind === "study" && shown?.name === name) {
+    here = address;
+    return shown.turn(tab);
+  }
   let service;
   try {
     service = await get("/v1");
@@ -82,6 +89,7 @@ async function route() {
   shown?.end();
   shown = null;
   const made = { study, run, runs }[kind] ?? overview;
+  here = address;
   shown = made({ service, name, tab, top: document.getElementById("top"), main });
   window.scrollTo(0, 0);
   return shown;
@@ -117,6 +125,9 @@ async function begin() {
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // what stands behind # names a view
   main.focus();
+});
+addEventListener("beforeunload", (event) => {
+  if (anySending() || anyDraft()) event.preventDefault(); // the browser asks
 });
 addEventListener("hashchange", () => {
   document.querySelectorAll("dialog[open]").forEach((over) => over.close()); // it was of the view before

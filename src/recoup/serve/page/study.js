@@ -24,8 +24,9 @@ export function study({ service, name, tab, top, main }) {
   const head = new Head(() => refresh());
   const links = new Map(TABS.map(([key, label]) => [key, h("a", { href: `#/study/${encodeURIComponent(name)}/${key}` }, label)]));
   const trouble = complaint();
+  const stuck = complaint();
   const tabs = h("nav", { "aria-label": "Views of the study" }, [...links.values()]);
-  fill(top, h("div.bar", {}, h("a", { href: "#/" }, "All studies"), head.node), tabs, trouble);
+  fill(top, h("div.bar", {}, h("a", { href: "#/" }, "All studies"), head.node), tabs, trouble, stuck);
   let view = null;
   let at = null;
   let ended = false;
@@ -55,6 +56,7 @@ export function study({ service, name, tab, top, main }) {
         context.onlyRead = onlyRead(service, found);
         context.mayWrite = !context.onlyRead;
         head.draw(context);
+        complain(stuck, found.stuck);
       }
       complain(trouble);
       if (!view) show(TABS.find(([key]) => key === at)[2]);
@@ -127,7 +129,7 @@ class Head {
     this.base = base;
     const title = now.title || now.name;
     document.title = `${title.slice(0, 80)} \u2013 Recoup`;
-    const due = now.missing?.length ? "a move is due, and needs parts that this server does not have" : "a move is being made";
+    const due = now.missing?.length ? "a move is due, and needs parts that this server does not have" : now.stuck ? "a move is due" : "a move is being made";
     const until = now.until_move > 0 ? `${plural(now.until_move, "result")} until the next move` : due;
     this.said.textContent = [counted(now.counts), plural(now.moves, "move"), until].join(" \u00b7 ");
     this.name.title = title;

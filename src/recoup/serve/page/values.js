@@ -20,6 +20,15 @@ export function valued(value) {
   return h(typeof value === "number" ? "td.number.digits" : "td.number", {}, named(exact(value)));
 }
 
+/** A table of `[name, cell, class]`: a value stands under its name where there is no room beside it. */
+export function tabled(rows) {
+  const row = ([name, cell, kind]) => {
+    cell.setAttribute("role", "cell"); // what is laid out otherwise is no table any more to some screen readers
+    return h("tr", { class: kind, role: "row" }, h("th", { scope: "row", role: "rowheader" }, name), cell);
+  };
+  return h("table.params", { role: "table" }, h("tbody", { role: "rowgroup" }, rows.map(row)));
+}
+
 /** What a parameter may be, in words. */
 export function range({ low, high, scale }) {
   if (typeof low !== "number" || typeof high !== "number") return null;
@@ -32,7 +41,7 @@ export function typed(parameter, value) {
     const options = parameter.choices.map((word) => h("option", { value: word, selected: word === value }, word));
     return h("select", { dir: "auto" }, options);
   }
-  const input = h("input", { type: "text", inputmode: parameter.low < 0 ? "text" : "decimal", autocomplete: "off" });
+  const input = h("input", { type: "text", inputmode: "text", autocomplete: "off" });
   input.value = exact(value);
   return input;
 }
