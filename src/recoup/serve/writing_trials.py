@@ -204,7 +204,8 @@ def cancel(study: Study, call: Call) -> Plain:
     why = None if why is None else check_text("why", why)
     with study.store.writing():
         if was_done(study, call):
-            return {"trials": trials_of(study, [call.trial]), "words": DONE_BEFORE}
+            both = study.store.together(call.trial)
+            return {"trials": trials_of(study, both), "words": DONE_BEFORE}
         if study.store.results([call.trial]):
             said = f"trial {call.trial} has a result: `amend` puts it right, or drops it."
             raise Problem(HTTPStatus.CONFLICT, said)
