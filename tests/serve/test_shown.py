@@ -143,6 +143,7 @@ def test_columns_for_plots(calls, study):
     ok = [trial for trial in study.trials() if trial.value is not None]
     assert (found["id"], found["value"]) == ([t.id for t in ok], [t.value for t in ok])
     assert found["failed"] == [t.id for t in study.trials() if t.status == "failed"]
+    assert found["events"] == study.store.last_event()
     assert found["params"]["grip"] == [t.params["grip"] for t in ok]
     assert found["params"]["kp"] == pytest.approx([t.params["kp"] for t in ok])
     pairs = calls.get(f"{ONE}/pairs?x=kp&y=%3Cscript%3E").said

@@ -205,7 +205,7 @@ def points(study: Study, call: Call) -> Plain:
     with study.store.reading():
         columns = columns_of(study, call)
         ids, values = columns.returns()
-        failed = columns.failed()
+        failed, events = columns.failed(), study.store.last_event()
         asked, shown = columns.shown(ids[thinned(ids, values, width)])
         values_of = columns.values(asked, named)
     found = {
@@ -216,6 +216,7 @@ def points(study: Study, call: Call) -> Plain:
         "kind": asked.kind,
         "total": len(ids),
         "shown": len(shown),
+        "events": events,
     }
     if named:
         found["params"] = {name: readable(study, name, x) for name, x in values_of.items()}

@@ -25,7 +25,8 @@ export function pairs(context) {
   async function update() {
     if (!chosen && context.snapshot) chosen = mostTelling(context, across, up, names);
     const query = new URLSearchParams({ x: across.value, y: up.value, limit: "2000" });
-    plot.show(await get(`${context.base}/pairs?${query}`));
+    const found = await get(`${context.base}/pairs?${query}`);
+    if (query.get("x") === across.value && query.get("y") === up.value) plot.show(found); // else others were chosen meanwhile
   }
   return { node, update, end: () => plot.end() };
 }

@@ -10,16 +10,44 @@ import { table } from "./table.js";
 import { amendable } from "./trial.js";
 import { filter, titled } from "./values.js";
 
+const REST = 1500; // ms between two looks at the same: results may come faster than they are drawn
 const AT_ONCE = 12; // parameters that are drawn without being looked at
 
 export function see(context) {
   const two = pairs(context);
+  const rows = table(context);
   const words = summary(context, () => updates.get(two)());
-  const parts = [words, returns(context), parameters(context), two, table(context)];
-  const updates = new Map(parts.map((part) => [part, coalesced(() => tried(part))]));
+  const parts = [words, moving(context, () => updates.get(rows)()), two, rows];
+  const updates = new Map(parts.map((part) => [part, paced(() => tried(part))]));
   const node = h("div", {}, h("h1.hidden", {}, "How it fares"), parts.map((part) => part.node));
   const update = () => [...parts.slice(1), words].forEach((part) => updates.get(part)()); // what takes longest is asked for last
-  return { node, update, end: () => parts.forEach((part) => part.end?.()) };
+  const end = () => {
+    updates.forEach((one) => one.stop());
+    parts.forEach((part) => part.end?.());
+  };
+  return { node, update, end };
+}
+
+/** One call at a time and a rest after it; what comes meanwhile is one more call afterwards. */
+function paced(call) {
+  let ended = false;
+  const run = coalesced(async () => {
+    if (ended) return;
+    await call();
+    await new Promise((done) => setTimeout(done, REST));
+  });
+  return Object.assign(run, { stop: () => (ended = true) });
+}
+
+/** What is drawn of results and of moves; moves are read once for both. */
+function moving(context, then) {
+  const parts = [returns(context, then), parameters(context)];
+  const node = h("div", {}, parts.map((part) => part.node));
+  const update = () => {
+    const moves = get(`${context.base}/moves`);
+    return Promise.all(parts.map((part) => part.update(moves)));
+  };
+  return { node, update, end: () => parts.forEach((part) => part.end()) };
 }
 
 /** Each part comes as soon as it can, whatever becomes of the others. */
@@ -84,7 +112,7 @@ function limitLine(limit) {
 }
 
 /** Returns over trials, failures at the foot, the estimate of each move with its interval. */
-function returns(context) {
+function returns(context, then) {
   const { noun, unit } = context.study;
   const host = h("div", {});
   const caption = h("p.soft", {});
@@ -93,9 +121,13 @@ function returns(context) {
     onpick: (index, now) => amendable(context, now.data[0][index]),
   });
   const node = h("section", {}, h("h2", {}, `${noun[0].toUpperCase()}${noun.slice(1)} over trials`, unit && h("span.unit", {}, " in ", named(unit))), host, caption);
-  const update = async () => {
+  const update = async (asked) => {
     const width = Math.min(Math.max(Math.round(host.clientWidth) || 800, 300), 2000);
-    const [points, moves] = [await get(`${context.base}/points?width=${width}`), await get(`${context.base}/moves`)];
+    const points = await get(`${context.base}/points?width=${width}`);
+    const other = points.events !== context.events;
+    context.events = points.events;
+    if (other) then();
+    const moves = await asked;
     plot.show({ points, moves });
     const thinned = points.shown < points.total ? ` ${plural(points.total, "result")} are thinned to ${points.shown} points: strokes join the least and the greatest of neighbours.` : "";
     const drawn = (moves.expected ?? []).some((value) => value !== null) ? " The line is the estimate of each move, with its 95\u00a0% interval where there is one." : "";
@@ -189,8 +221,8 @@ function parameters(context) {
     h("p.soft", {}, "The mean of the search, and one standard deviation around it."),
     rows.length > AT_ONCE ? filter(rows) : null, h("div.plots", {}, rows.map((row) => row.node)),
   );
-  const update = async () => {
-    moves = await get(`${context.base}/moves`);
+  const update = async (asked) => {
+    moves = await asked;
     rows.forEach(draw);
   };
   const end = () => {

@@ -9,6 +9,7 @@ import { titled } from "./values.js";
 const ROWS = 25; // on a page of the table
 const AT_ONCE = 1000; // trials that are read at once, as many as the server gives
 const EARLIER = 10000; // that are read on request
+const FEW = 100; // that are read at once to see what became of those that waited
 const COLUMNS = 6; // parameters that are shown unless a name is looked for
 const STATUS = [["all", ""], ["with a result", "ok"], ["failed", "failed"], ["waiting", "pending"], ["cancelled", "cancelled"]];
 
@@ -21,7 +22,7 @@ export function table(context) {
 
 class Table {
   constructor(context) {
-    Object.assign(this, { context, trials: [], sort: ["id", -1], page: 0, chosen: 0 });
+    Object.assign(this, { context, trials: [], sort: ["id", -1], page: 0, chosen: 0, start: 0, asked: Infinity }); // those after `asked` are kept
     this.status = h("select", { onchange: () => this.again() }, STATUS.map(([label, value]) => h("option", { value }, label)));
     this.text = h("input", { type: "search", autocomplete: "off", oninput: () => this.turn(0) });
     this.columns = h("input", { type: "search", autocomplete: "off", oninput: () => this.draw() });
@@ -44,9 +45,21 @@ class Table {
     return counts.ok + counts.failed + counts.pending;
   }
 
-  query(more) {
-    const query = new URLSearchParams({ ...more, ...(this.status.value ? { status: this.status.value } : {}) });
+  /** Failures, and what waits: all of them are read. Results are looked for among all trials. */
+  get few() {
+    return !["", "ok"].includes(this.status.value);
+  }
+
+  query(more, status = this.few ? this.status.value : "") {
+    const query = new URLSearchParams({ ...more, ...(status ? { status } : {}) });
     return `${this.context.base}/trials?${query}`;
+  }
+
+  /** What is another once trials that were read may be others: an event of anybody's, or, of few, a count. */
+  news() {
+    const { events, putRight, study } = this.context;
+    const waits = this.few && this.status.value !== "failed";
+    return JSON.stringify([events, putRight, this.few && study.counts.failed, waits && study.counts]);
   }
 
   /** Trials by number, after one and up to another, as many pages as that takes. */
@@ -60,44 +73,62 @@ class Table {
     return found;
   }
 
-  /** The newest trials; those that were read before stay. Of those that fail or wait, all. */
+  /** Those that waited when they were read, as they are now. */
+  async waited() {
+    const ids = this.trials.filter((trial) => trial.status === "pending").map((trial) => trial.id);
+    const found = [];
+    for (let next = ids[0]; next; ) {
+      const { trials } = await get(this.query({ after: next - 1, limit: FEW }));
+      found.push(...trials);
+      const last = trials.at(-1)?.id ?? Infinity;
+      next = ids.find((id) => id > last);
+    }
+    return found;
+  }
+
+  /** The newest trials, and earlier ones once they were asked for. Of those that were read, what may be another is read again. */
   async update() {
-    const few = !["", "ok"].includes(this.status.value);
-    const start = few ? 0 : Math.max(0, Math.min(this.start ?? Infinity, this.total - AT_ONCE));
-    const stays = this.putRight === this.context.putRight; // an amendment may be of any trial
-    const known = stays ? this.trials.filter((trial) => trial.id <= this.total - AT_ONCE) : [];
-    const from = known.length ? Math.max(start, this.total - AT_ONCE) : start;
+    const start = this.few ? 0 : Math.min(this.asked, Math.max(0, this.total - AT_ONCE));
+    const news = this.news();
+    const stays = news === this.heard && this.trials.length > 0;
+    const from = stays ? Math.max(start, this.trials.at(-1).id) : start;
     const { chosen } = this;
-    const found = await this.between(from, Infinity);
+    const found = [...(stays ? await this.waited() : []), ...(await this.between(from, Infinity))];
     if (chosen !== this.chosen) return; // others are wanted meanwhile
-    this.putRight = this.context.putRight;
-    this.trials = [...known.filter((trial) => trial.id <= from), ...found];
-    this.start = start;
+    this.heard = news;
+    this.start = Math.min(start, this.asked);
+    this.keep(this.trials.filter((trial) => trial.id <= from), found);
+  }
+
+  /** Shows trials, `found` in the place of those of the same numbers, but for those that lie too far back. */
+  keep(known, found) {
+    const all = new Map([...known, ...found].map((trial) => [trial.id, trial]));
+    this.trials = [...all.values()].filter((trial) => trial.id > this.start).sort((a, b) => a.id - b.id);
     this.draw();
   }
 
   again() {
-    Object.assign(this, { trials: [], page: 0, start: undefined, chosen: this.chosen + 1 });
+    Object.assign(this, { trials: [], page: 0, asked: Infinity, chosen: this.chosen + 1 });
     return this.update().catch((wrong) => say(wrong.message));
   }
 
   async earlier() {
+    const { chosen, start, asked } = this;
     try {
-      const start = Math.max(0, this.start - EARLIER);
-      const { chosen } = this;
-      const found = await this.between(start, this.start);
-      if (chosen !== this.chosen || start >= this.start) return;
-      this.trials = [...found, ...this.trials];
-      this.start = start;
-      this.draw();
+      this.asked = Math.max(0, start - EARLIER);
+      const found = await this.between(this.asked, start);
+      if (chosen !== this.chosen) return;
+      this.start = Math.min(this.start, this.asked);
+      this.keep(found, this.trials); // what was read meanwhile is newer
     } catch (wrong) {
+      if (chosen === this.chosen) Object.assign(this, { asked, heard: undefined });
       say(wrong.message);
     }
   }
 
   async save() {
     try {
-      const found = await file(this.query({}), "text/csv");
+      const found = await file(this.query({}, this.status.value), "text/csv");
       const link = h("a", { href: URL.createObjectURL(found), download: `${this.context.name.slice(0, 100)}.csv` });
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 10000);
@@ -118,10 +149,15 @@ class Table {
     return some.slice(0, COLUMNS);
   }
 
+  /** Those of the status that was chosen. */
+  read_() {
+    return this.status.value === "ok" ? this.trials.filter((trial) => trial.status === "ok") : this.trials;
+  }
+
   rows() {
     const wanted = this.text.value.trim().toLowerCase();
     const says = (trial) => [trial.id, trial.failed, trial.note, trial.worker, trial.kind, exact(trial.value)].flat().some((x) => x !== null && x !== undefined && String(x).toLowerCase().includes(wanted));
-    const found = wanted ? this.trials.filter(says) : [...this.trials];
+    const found = this.read_().filter((trial) => !wanted || says(trial));
     const [key, sign] = this.sort;
     const of = (trial) => (key.startsWith("p:") ? trial.params[key.slice(2)] : trial[key]) ?? null;
     return found.sort((a, b) => sign * compared(of(a), of(b), sign));
@@ -173,7 +209,7 @@ class Table {
   }
 
   tell(found, pages) {
-    const read = this.trials.length;
+    const read = this.read_().length;
     const all = this.start > 0 ? `the newest ${count(read)} of about ${count(this.total)} trials were read; filter and sort look at these` : plural(read, "trial");
     const chosen = found === read ? "" : `${count(found)} of `;
     fill(this.read, `${chosen}${all}.`);
