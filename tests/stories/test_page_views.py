@@ -116,7 +116,7 @@ def test_at_rest_the_data_say_what_evaluate_says(browser, robot):
     with opened(browser, robot.server, "data") as page:
         page.get_by_text("At rest").wait_for()
         with Study.open(robot.path, read_only=True) as study:
-            newest, mean = study.evaluate(), study.mean_policy
+            newest = study.evaluate()
         assert newest.words in page.locator(".answer").inner_text()
         asked = []
         page.on(
@@ -130,10 +130,10 @@ def test_at_rest_the_data_say_what_evaluate_says(browser, robot):
             field.press("Enter")
         page.locator(".answer:not(.moving)").wait_for()
         with Study.open(robot.path, read_only=True) as study:
-            found = study.evaluate({**mean, "damping": 0.6})
+            found = study.evaluate({"damping": 0.6})
         page.locator(".answer").get_by_text(found.words, exact=False).wait_for()
         assert any(body.get("quick") for body in asked)  # and on the way, by weights alone
-        assert asked[-1] == {"mean": {**mean, "damping": 0.6}, "std": None}
+        assert asked[-1] == {"mean": {"damping": 0.6}, "std": None}
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -63,6 +63,7 @@ def described(study: Study, call: Call) -> Plain:
             "unit": opened.return_unit or None,
             "dim": len(opened.labels),
             "space": study.method.space,
+            "correlated": opened.starts_as != opened.family,
             "named": bool(study.names),
             "parameters": parameters(study),
             "batch": study.batch,

@@ -42,6 +42,12 @@ class Answer {
     this.share(found.unseen);
   }
 
+  /** Nothing is said on the way. */
+  waits() {
+    this.node.classList.add("moving");
+    this.kind.textContent = "The data are being asked\u2026";
+  }
+
   share(unseen) {
     const known = typeof unseen === "number";
     this.meter.hidden = !known;
@@ -66,14 +72,16 @@ class Panel {
     this.rest = rested(REST, () => this.evaluate());
     this.rows = context.study.parameters.map((parameter) => new Row(parameter, context.study, () => this.moved()));
     this.suggested = h("p", { role: "status" });
-    const all = this.everySpread();
+    this.without = h("p.soft", { role: "status", hidden: true });
+    this.slow = !spreads(context.study); // whether there is no answer on the way
+    const all = this.slow ? null : this.everySpread();
     this.node = h(
       "div.ask-data", {},
       h("h1", {}, "What would another distribution earn?"),
-      h("p.soft", {}, "Move a mean or a spread. The answer is drawn from the results that are there; no trial is spent on it."),
+      h("p.soft", {}, `Move a mean${this.slow ? "" : " or a spread"}. The answer is drawn from the results that are there; no trial is spent on it.`),
       h(
         "div.two", {},
-        h("div.sticky", {}, this.answer.node, this.wrong, this.actions(), this.suggested),
+        h("div.sticky", {}, this.answer.node, this.without, this.wrong, this.actions(), this.suggested),
         h("div", {}, all, this.rows.length > 12 ? filter(this.rows) : null, h("div.sliders", {}, this.rows.map((row) => row.node))),
       ),
     );
@@ -94,7 +102,10 @@ class Panel {
     const input = h("input", { type: "range", min: 0, max: STEPS, step: 1 });
     const shown = h("output", {});
     input.value = position(1);
-    const say_ = () => (shown.textContent = `${short(times(input.value), 3)} times the newest`);
+    const say_ = () => {
+      shown.textContent = `${short(times(input.value), 3)} times the newest`;
+      input.setAttribute("aria-valuetext", shown.textContent);
+    };
     input.addEventListener("input", () => {
       say_();
       this.rows.forEach((row) => row.setSpread(times(input.value)));
@@ -105,18 +116,20 @@ class Panel {
     return h("div.card.every", {}, field("Spread of all parameters", input), shown);
   }
 
-  /** The candidate as it is asked for; what nobody has touched stays as the newest distribution. */
+  /** The candidate as it is asked for: what differs from the newest distribution; without names all of it. */
   candidate() {
-    const touched = this.rows.filter((row) => row.touchedMean);
-    const wider = this.rows.filter((row) => row.touchedSpread);
-    const mean = touched.length ? Object.fromEntries(this.rows.map((row) => [row.name, row.mean()])) : null;
-    const std = wider.length ? Object.fromEntries(this.rows.map((row) => [row.name, row.spread()])) : null;
-    return { mean, std };
+    const given = (touched, value) => {
+      const rows = this.rows.filter(touched);
+      const sent = rows.length && !this.context.study.named ? this.rows : rows;
+      return rows.length ? Object.fromEntries(sent.map((row) => [row.name, value(row)])) : null;
+    };
+    return { mean: given((row) => row.touchedMean, (row) => row.mean()), std: given((row) => row.touchedSpread, (row) => row.spread()) };
   }
 
   moved() {
     this.touches += 1;
     complain(this.wrong);
+    fill(this.suggested); // it was of other values
     this.stopped?.abort();
     this.rest();
     this.hurry();
@@ -124,6 +137,7 @@ class Panel {
 
   /** The quick answer: one question at a time, always of the newest candidate. */
   async hurry() {
+    if (this.slow) return this.answer.waits();
     if (this.hurrying) {
       this.pending = true;
       return;
@@ -137,14 +151,17 @@ class Panel {
         const found = await ask(`${this.context.base}/evaluate`, body);
         if (mine > this.answered) this.answer.quick(found); // else the whole answer was faster
       } catch (wrong) {
-        if (mine > this.answered) complain(this.wrong, wrong.message);
+        this.slow = wrong.status === 409; // it is always refused here
+        if (mine > this.answered) this.slow ? this.answer.waits() : complain(this.wrong, wrong.message);
       }
-    } while (this.pending);
+    } while (this.pending && !this.slow);
     this.hurrying = false;
+    return null;
   }
 
   async evaluate() {
     this.stopped?.abort();
+    this.correlations();
     const mine = new AbortController();
     const touches = this.touches;
     this.stopped = mine;
@@ -153,6 +170,7 @@ class Panel {
       if (this.stopped !== mine) return;
       this.answered = touches;
       this.answer.whole(found);
+      this.compare(found);
       complain(this.wrong);
     } catch (wrong) {
       if (wrong.name === "AbortError") return;
@@ -161,11 +179,17 @@ class Panel {
     }
   }
 
+  /** Other spreads are those of parameters that go each by itself. */
+  correlations() {
+    const dropped = this.context.study.correlated && this.rows.some((row) => row.touchedSpread);
+    complain(this.without, dropped ? "With another spread the parameters vary each by itself: the correlations of the newest distribution are left out." : "");
+  }
+
   reset() {
     this.touches += 1;
     this.rows.forEach((row) => row.reset(this.context.study));
-    this.all.input.value = position(1);
-    this.all.say();
+    if (this.all) this.all.input.value = position(1);
+    this.all?.say();
     fill(this.suggested);
     this.evaluate();
   }
@@ -175,14 +199,23 @@ class Panel {
     const before = this.touches;
     try {
       const found = await ask(`${this.context.base}/suggest`, {});
-      fill(this.suggested, found.sentence);
-      if (!found.params || before !== this.touches) return; // moved by hand meanwhile
+      if (before !== this.touches) return; // moved by hand meanwhile
+      if (!found.params) return void fill(this.suggested, found.sentence);
       this.touches += 1;
       this.rows.forEach((row) => row.setMean(found.params[row.name]));
+      this.tried = { touches: this.touches, earns: between(found.value, found.low, found.high) };
       this.evaluate();
     } catch (wrong) {
       fill(this.suggested, wrong.message);
     }
+  }
+
+  /** Beside the answer, which is of a distribution, what its means alone should earn, where they were suggested. */
+  compare({ mean, low, high }) {
+    if (this.tried?.touches !== this.touches) return;
+    const does = this.context.study.noun === "cost" ? "cost" : "earn";
+    const around = mean === null ? "not known" : between(mean, low, high);
+    fill(this.suggested, `Tried as they are, these values should ${does} ${this.tried.earns}; with the search's spread around them: ${around}.`);
   }
 
   enqueue() {
@@ -206,6 +239,11 @@ class Panel {
   }
 }
 
+/** Whether there are spreads of parameters: a search in actions has none. */
+function spreads({ space }) {
+  return space !== "actions";
+}
+
 /** The spread at a place of its slider, in newest spreads: from a quarter to four. */
 function times(place) {
   return MOST ** ((2 * Number(place)) / STEPS - 1);
@@ -223,7 +261,8 @@ class Row {
     this.input = typed(parameter, study.mean[parameter.name]);
     this.input.setAttribute("aria-labelledby", id);
     this.input.addEventListener("change", () => this.typedIn());
-    this.slider = this.meanSlider(id, study);
+    this.slider = this.meanSlider(id);
+    for (const one of [this.input, this.slider]) one?.addEventListener("blur", () => this.follow(this.study)); // what came meanwhile
     this.spreadSlider = h("input", { type: "range", min: 0, max: STEPS, step: 1, "aria-label": `Spread of ${parameter.name}` });
     this.shown = h("output.soft", {});
     this.spreadSlider.addEventListener("input", () => {
@@ -234,36 +273,40 @@ class Row {
     this.node = h(
       "div.slider-row", {}, h("h2.small", { id }, titled(parameter), h("span.soft", {}, " ", range(parameter))),
       h("div.mean", {}, this.slider, this.input), this.wrong,
-      h("label.spread", {}, h("span.soft", {}, "spread"), this.spreadSlider, this.shown),
+      spreads(study) && h("label.spread", {}, h("span.soft", {}, "spread"), this.spreadSlider, this.shown),
     );
     this.reset(study);
   }
 
-  meanSlider(id, study) {
+  meanSlider(id) {
     const { parameter } = this;
     if (parameter.choices) return null;
-    this.scale = scaled(parameter, study);
     const slider = h("input", { type: "range", min: 0, max: STEPS, step: 1, "aria-labelledby": id });
     slider.addEventListener("input", () => {
-      this.touchedMean = true;
-      this.input.value = exact(this.scale.value(Number(slider.value)));
-      complain(this.wrong);
+      const place = Number(slider.value);
+      this.put(place === this.scale.of(this.newest) ? this.newest : this.scale.value(place));
+      this.right();
       this.moved();
     });
     return slider;
   }
 
   typedIn() {
+    this.touchedMean = true;
     try {
-      this.mean();
+      this.touchedMean = this.mean() !== this.newest;
     } catch (wrong) {
       return complain(this.wrong, wrong.message);
     }
-    complain(this.wrong);
-    this.input.removeAttribute("aria-invalid");
-    this.touchedMean = true;
+    this.right();
     this.place();
     return this.moved();
+  }
+
+  /** There is nothing wrong with what stands in its field. */
+  right() {
+    complain(this.wrong);
+    this.input.removeAttribute("aria-invalid");
   }
 
   /** What stands in its field; the focus stays where it is, since sliders and the stream ask for it too. */
@@ -272,44 +315,65 @@ class Row {
   }
 
   spread() {
-    return this.factor * this.newest;
+    return this.factor * this.newestSpread;
   }
 
   setMean(value) {
-    this.touchedMean = true;
-    this.input.value = exact(value);
+    this.put(value);
+    this.right();
     this.place();
   }
 
+  /** Another mean; the newest's own is none. */
+  put(value) {
+    this.touchedMean = value !== this.newest;
+    this.input.value = exact(value);
+    this.voice();
+  }
+
   setSpread(factor) {
-    this.touchedSpread = true;
+    this.touchedSpread = factor !== 1;
     this.factor = factor;
     this.tell();
   }
 
   tell() {
+    const factor = short(this.factor, 3);
     this.spreadSlider.value = position(this.factor);
-    this.shown.textContent = `\u00d7 ${short(this.factor, 3)}`;
+    this.spreadSlider.setAttribute("aria-valuetext", `${factor} times the newest`);
+    this.shown.textContent = `\u00d7 ${factor}`;
+  }
+
+  /** What the slider says to those who hear it. */
+  voice() {
+    const { unit } = this.parameter;
+    this.slider?.setAttribute("aria-valuetext", `${this.input.value}${unit ? ` ${unit}` : ""}`);
   }
 
   place() {
     if (this.slider) this.slider.value = String(this.scale.place(number(this.input.value)));
+    this.voice();
   }
 
   reset(study) {
     this.touchedMean = false;
     this.touchedSpread = false;
     this.factor = 1;
-    complain(this.wrong);
+    this.right();
     this.follow(study);
     this.tell();
   }
 
+  /** The newest distribution is another; what was touched stays, and so does what is being looked at. */
   follow(study) {
-    this.newest = study.std?.[this.name] ?? 0.5;
-    if (this.touchedMean || document.activeElement === this.input) return;
-    this.input.value = exact(study.mean[this.name]);
-    this.place();
+    this.study = study;
+    this.newest = study.mean[this.name];
+    this.newestSpread = study.std?.[this.name] ?? 0.5;
+    const held = document.activeElement;
+    if (held === this.input || (this.touchedMean && held === this.slider)) return;
+    if (this.slider) this.scale = scaled(this.parameter, study);
+    if (!this.touchedMean) this.input.value = exact(this.newest);
+    if (!this.input.hasAttribute("aria-invalid")) this.place();
   }
 }
 
@@ -322,8 +386,10 @@ function scaled({ low, high, scale, name }, study) {
   const [a, b] = log ? [Math.log(least), Math.log(most)] : [least, most];
   const rounded = (value) => (scale === "int" ? Math.round(value) : Number(value.toPrecision(6)));
   const inside = (value) => Math.min(Math.max(value, least), most);
+  const place = (value) => Math.round((STEPS * ((log ? Math.log(inside(value)) : inside(value)) - a)) / (b - a || 1));
   return {
-    value: (place) => inside(rounded(log ? Math.exp(a + ((b - a) * place) / STEPS) : a + ((b - a) * place) / STEPS)),
-    place: (value) => Math.round((STEPS * ((log ? Math.log(inside(value)) : inside(value)) - a)) / (b - a || 1)),
+    value: (at) => inside(rounded(log ? Math.exp(a + ((b - a) * at) / STEPS) : a + ((b - a) * at) / STEPS)),
+    of: (value) => (value === inside(value) ? place(value) : null), // where it is, if it is there
+    place,
   };
 }
