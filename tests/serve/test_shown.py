@@ -159,6 +159,26 @@ def test_the_moves(calls, study):
     assert found["expected"][1:] == pytest.approx([row["objective"] for row in study.history()])
 
 
+def test_moves_name_the_trial_of_their_last_result(tmp_path):
+    with Study.open(tmp_path / "own.db", params={"x": (0, 1)}, batch=5, seed=0) as study:
+        for i in range(7):
+            study.enqueue({"x": i / 7})
+        for trial in study.ask(7):
+            study.tell(trial.id, 0.0)  # of one's own: no move is made of these
+        first, *others, last = study.ask(5)
+        for trial in (*others, last, first):
+            study.tell(trial.id, trial.params["x"])
+        (one,) = study.ask(1)
+        study.tell(one.id, 1.0)
+        with Server(tmp_path, tmp_path / "own.db") as server:
+            found = Calls(server).get("/v1/studies/own/moves").said
+            assert (found["move"], found["results"]) == ([0, 1], [0, 5])
+            assert found["trial"] == [None, first.id] == [None, 8]
+            study.amend(first.id, drop="the robot was off")
+            found = Calls(server).get("/v1/studies/own/moves").said
+            assert found["trial"] == [None, last.id]
+
+
 class TestAskingTheData:
     @pytest.mark.parametrize("name", ["robot", "plain"])
     def test_evaluate_says_what_the_library_says(self, calls, folder, name):

@@ -1,6 +1,6 @@
 """What gets say of a study: its state, its trials, its columns for plots."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from http import HTTPStatus
 
 import numpy as np
@@ -13,6 +13,7 @@ from recoup.serve.problems import Problem
 from recoup.serve.trial_rows import MOST_ROWS, PAGE, as_csv, as_lines, page_of, trials_of
 from recoup.store.codec import OF_MOVES
 from recoup.store.place import is_writable
+from recoup.store.rows import Move
 from recoup.study.space.contexts import context_of
 from recoup.study.space.parameters import Parameter, places_of
 from recoup.study.study import Study
@@ -277,6 +278,7 @@ def moves_now(study: Study, call: Call) -> Plain:
     opened = study.opened
     with study.store.reading():
         moves, blocks = study.store.moves(), [mark.numbers for mark in opened.marks()]
+        trial = last_trials(study, moves)
     mean, std = opened.shown(np.stack(blocks))
     spread = std if std.shape == mean.shape else np.full(mean.shape, np.nan)
     ends = (opened.in_units(one) for one in (mean, mean - spread, mean + spread))
@@ -291,6 +293,7 @@ def moves_now(study: Study, call: Call) -> Plain:
     return {
         "move": [move.id for move in moves],
         "results": [move.counted for move in moves],
+        "trial": trial,
         "made_at": [move.made for move in moves],
         "mean": by_name["mean"],
         "std": latent,
@@ -301,6 +304,14 @@ def moves_now(study: Study, call: Call) -> Plain:
         "expected_high": infos["high"],
         **{key: infos[key] for key in OF_MOVES[3:]},
     }
+
+
+def last_trials(study: Study, moves: Sequence[Move]) -> list[int | None]:
+    """The trial of the last result that each move was made of; none of the start."""
+    nothing, upto = study.store.dropped(), moves[-1].counted
+    rows = [row for row in study.store.counted(0, upto) if row[0] not in nothing]
+    last = np.searchsorted([place for _, place in rows], [m.counted for m in moves], side="right")
+    return [rows[i - 1][0] if i else None for i in last.tolist()]
 
 
 def readable_or_none(study: Study, name: str, values: np.ndarray) -> list[Given]:
