@@ -181,13 +181,14 @@ def test_the_table_is_filtered_sorted_and_saved(browser, robot):
         with Study.open(robot.path, read_only=True) as study:
             best = study.best[0].id
         assert row.first.locator("td").first.inner_text() == str(best)
-        page.get_by_label("That say").fill("no trial says so")
-        page.get_by_text("0 of 37 trials.").wait_for()
         with page.expect_download() as download:
             page.get_by_role("button", name="Save as CSV").click()
         lines = download.value.path().read_text().splitlines()
         assert lines[0].startswith("id,kind,status")
         assert len(lines) == 1 + 37
+        page.get_by_label("That say").fill("no trial says so")
+        page.get_by_text("0 of 37 trials.").wait_for()
+        assert page.get_by_role("button", name="Save these 0 as CSV").is_disabled()
 
 
 def test_the_report_is_saved(browser, robot):

@@ -61,7 +61,34 @@ export function percent(share) {
 /** `9.84 (95 %: 9.2 to 10.5)`, or the number alone where there is no interval. */
 export function between(value, low, high) {
   const known = typeof low === "number" && typeof high === "number";
-  return known ? `${short(value, 4)} (95\u00a0%: ${short(low, 4)} to ${short(high, 4)})` : short(value, 4);
+  const [said, least, most] = known ? apart(value, low, high) : [short(value, 4)];
+  return known ? `${said} (95\u00a0%: ${least} to ${most})` : said;
+}
+
+/** Numbers with four digits, or as many more as tell the least from the largest to two: as sentences have them. */
+export function apart(...values) {
+  const digits = telling(Math.min(...values), Math.max(...values));
+  return values.map((value) => short(value, digits));
+}
+
+/** Where values lie: with five digits, or as many more. */
+export function fromTo(low, high) {
+  const digits = Math.max(5, telling(low, high));
+  return `from ${short(low, digits)} to ${short(high, digits)}`;
+}
+
+/** How many digits tell one number from another to two, four at least. */
+export function telling(low, high) {
+  const places = Math.ceil(Math.log10(Math.max(Math.abs(low), Math.abs(high)) / Math.abs(high - low))) + 2;
+  return Number.isFinite(places) ? Math.min(Math.max(places, 4), 15) : 4;
+}
+
+/** Ticks of an axis, with as many digits as tell each from the next. */
+export function ticks(values) {
+  const known = values.filter((value) => value !== null);
+  const step = Math.min(...known.slice(1).map((value, i) => Math.abs(value - known[i])));
+  const largest = Math.max(...known.map(Math.abs));
+  return values.map((value) => (value === null ? "" : short(value, telling(largest - step, largest))));
 }
 
 /** A mean and its standard error, with as many digits as the error allows: as `recoup report` has them. */

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { field, h } from "./dom.js";
-import { plural, short } from "./numbers.js";
+import { apart, plural } from "./numbers.js";
 import { colours, logTicks, Plot, ramp, roomy } from "./plots.js";
 import { amendable } from "./trial.js";
 
@@ -55,8 +55,9 @@ class Plotted {
     const values = column("value");
     const [low, high] = values.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]);
     this.ids = column("id");
-    this.low.textContent = values.length ? `${noun} ${short(low, 4)}` : "";
-    this.high.textContent = values.length ? short(high, 4) : "";
+    const [least, most] = apart(low, high);
+    this.low.textContent = values.length ? `${noun} ${least}` : "";
+    this.high.textContent = values.length ? most : "";
     const scale = (name) => {
       const log = parameters.find((one) => one.name === name).scale === "log";
       return { ...(log ? { distr: 3 } : {}), range: roomy(log) };

@@ -1,7 +1,9 @@
 /** uPlot with this page's colours, sizes and words; drawn again in the other colour scheme. */
 
 import { fill, h } from "./dom.js";
-import { short } from "./numbers.js";
+import { short, telling, ticks } from "./numbers.js";
+
+const TWICE = 300; // ms within which a second click makes a double one
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
@@ -24,6 +26,7 @@ export class Plot {
     this.describe = describe;
     this.height = height;
     this.onpick = onpick;
+    this.zoom = null; // part of x that is looked at, as it was dragged or counted from the end
     this.sizes = new ResizeObserver(() => this.fit());
     this.sizes.observe(this.canvas);
     this.redraw = () => this.found && this.draw();
@@ -44,14 +47,42 @@ export class Plot {
     if (!now.data[0].length) return fill(this.canvas, h("p.soft", {}, now.none ?? "Nothing to draw yet."));
     fill(this.canvas);
     this.made = new uPlot(this.options(now), now.data, this.canvas);
+    const part = this.part(now);
+    if (part) this.made.setScale("x", part);
     return this.made;
+  }
+
+  /** The part of x that was zoomed in on, while it is of the same. */
+  part({ names, data: [x] }) {
+    if (this.zoom?.of !== names[0]) this.zoom = null;
+    const { last, min, max } = this.zoom ?? {};
+    if (last) return { min: x.at(-1) - last, max: x.at(-1) };
+    return this.zoom && { min, max };
+  }
+
+  dragged(plot) {
+    const { left, width } = plot.select;
+    if (width > 0) this.zoom = { of: this.now.names[0], min: plot.posToVal(left, "x"), max: plot.posToVal(left + width, "x") };
+  }
+
+  /** Half of what is seen, up to the newest, and what comes. */
+  newest() {
+    if (!this.made) return;
+    const { min, max } = this.made.scales.x;
+    this.zoom = { of: this.now.names[0], last: (max - min) / 2 };
+    this.draw();
+  }
+
+  all() {
+    this.zoom = null;
+    if (this.made) this.draw();
   }
 
   options(now) {
     const { soft, line } = colours();
     const font = "12px system-ui, sans-serif";
     const axis = { stroke: soft, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, labelFont: font };
-    const values = (_, splits) => splits.map((value) => (value === null ? "" : short(value, 4)));
+    const values = (_, splits) => ticks(splits);
     return {
       width: this.canvas.clientWidth || 320,
       height: now.height ?? this.height,
@@ -64,7 +95,7 @@ export class Plot {
       ],
       legend: { show: false },
       cursor: { drag: { x: true, y: false }, points: { size: 8 }, ...(now.pick ? { dataIdx: now.pick } : {}) },
-      hooks: { ...now.hooks, setCursor: [(plot) => this.read(plot)], ready: [(plot) => this.listen(plot)] },
+      hooks: { ...now.hooks, setSelect: [(plot) => this.dragged(plot)], setCursor: [(plot) => this.read(plot)], ready: [(plot) => this.listen(plot)] },
     };
   }
 
@@ -75,18 +106,22 @@ export class Plot {
       const at = plot.cursor.idxs?.[i] ?? plot.cursor.idx;
       const name = this.now.names[i];
       const value = at === null || at === undefined ? null : this.now.data[i][at];
-      if (name && value !== null && value !== undefined) parts.push(`${name} ${short(value, 6)}`);
+      if (name && value !== null && value !== undefined) parts.push(`${name} ${short(value, digitsOf(plot, i))}`);
     }
     this.readout.textContent = parts.join(" \u00b7 ") || "\u00a0";
   }
 
   listen(plot) {
+    plot.over.addEventListener("dblclick", () => (this.zoom = null));
     if (!this.onpick) return;
     let at = 0;
     plot.over.addEventListener("pointerdown", (event) => (at = event.clientX));
     plot.over.addEventListener("click", (event) => {
       const index = plot.cursor.idxs?.find((x) => x !== null && x !== undefined) ?? plot.cursor.idx;
-      if (Math.abs(event.clientX - at) < 4 && index !== null && index !== undefined) this.onpick(index, this.now);
+      clearTimeout(this.later);
+      if (Math.abs(event.clientX - at) >= 4 || index === null || index === undefined || event.detail > 1) return;
+      const { now } = this;
+      this.later = setTimeout(() => this.onpick(index, now), this.zoom ? TWICE : 0); // a second click shows all
     });
   }
 
@@ -96,12 +131,19 @@ export class Plot {
   }
 
   end() {
+    clearTimeout(this.later);
     this.sizes.disconnect();
     dark.removeEventListener("change", this.redraw);
     this.made?.destroy();
     this.made = null;
     this.show = () => null; // what was asked for comes too late
   }
+}
+
+/** Of what is drawn by a scale, so many digits that neighbours differ. */
+function digitsOf(plot, i) {
+  const { min, max } = plot.scales[plot.series[i].scale] ?? {};
+  return Math.max(6, telling(min, max));
 }
 
 /** Room around the first and the last value, so that no point is cut by the edge. */
@@ -129,7 +171,7 @@ export function threeTicks(log) {
   return (_, at, low, high) => {
     const middle = log ? Math.sqrt(low * high) : (low + high) / 2;
     const inner = (end) => (log ? middle * (end / middle) ** 0.8 : middle + 0.8 * (end - middle));
-    return [inner(low), middle, inner(high)].map((value) => Number(value.toPrecision(3)));
+    return [inner(low), middle, inner(high)].map((value) => Number(value.toPrecision(Math.max(3, telling(low, high) - 1))));
   };
 }
 

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { complain, complaint, facts, fill, h, named } from "./dom.js";
 import { coalesced } from "./live.js";
-import { measured, plural, short } from "./numbers.js";
+import { fromTo, measured, plural, short } from "./numbers.js";
 import { Plot, colours } from "./plots.js";
 
 const EVERY = 5000;
@@ -87,7 +87,7 @@ export function curve(found) {
   const at = found.mean.map((value, i) => (value === null ? -1 : i)).filter((i) => i >= 0);
   const mean = at.map((i) => found.mean[i]);
   const edge = (sign) => at.map((i) => (found.stderr?.[i] === null ? null : found.mean[i] + sign * found.stderr[i]));
-  const ends = mean.length ? `, from ${short(mean[0])} to ${short(mean.at(-1))}` : "";
+  const ends = mean.length ? `, ${fromTo(mean[0], mean.at(-1))}` : "";
   return {
     said: `A curve of ${plural(mean.length, "point")}${ends}.`,
     none: "Nothing was measured yet.",

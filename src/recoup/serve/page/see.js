@@ -1,12 +1,12 @@
 /** See: how the search fares, in plots, in words and as a table. */
 
 import { get } from "./api.js";
-import { fill, h, named, say } from "./dom.js";
+import { button, fill, h, named, say } from "./dom.js";
 import { coalesced } from "./live.js";
-import { between, percent, plural, short } from "./numbers.js";
+import { between, fromTo, percent, plural, short, telling } from "./numbers.js";
 import { pairs } from "./pairs.js";
 import { colours, Plot, roomy, threeTicks } from "./plots.js";
-import { table } from "./table.js";
+import { looked, table } from "./table.js";
 import { amendable } from "./trial.js";
 import { filter, titled } from "./values.js";
 
@@ -65,6 +65,7 @@ function summary(context, then) {
   const advice = h("ul.advice", {});
   const limits = h("div", {});
   const node = h("section", { "aria-label": "In short" }, tiles, limits, h("h2", {}, "What it says"), advice);
+  const best = () => tiles.querySelector("button");
   const update = async () => {
     const found = await get(`${context.base}/snapshot`);
     const first = !context.snapshot;
@@ -74,17 +75,20 @@ function summary(context, then) {
     const worth = found.expected_return_of_mean_policy;
     const draw = found.expected_return_of_a_draw;
     const reuse = found.reuse ?? {};
+    const digits = Math.max(5, telling(...(worth?.interval ?? [])));
+    const held = tiles.contains(document.activeElement);
     fill(
       tiles,
       tile(known(worth), `expected ${study.noun} of the mean policy`),
       tile(known(draw), "of a draw of the newest distribution"),
-      tile(study.best && short(study.best.value), "best trial so far", study.best && (() => amendable(context, study.best.id))),
+      tile(study.best && short(study.best.value, digits), "best trial so far", study.best && (() => looked(context, study.best.id, best))),
       tile(found.verdict, "verdict"),
       tile(found.failures.number ? `${found.failures.number} (${percent(found.failures.share)})` : "none", "failed"),
       tile(of(reuse.ess, reuse.samples), "the results of the last move count for"),
       tile(reuse.max_weight === null || reuse.max_weight === undefined ? null : short(reuse.max_weight, 3), "largest weight"),
       tile(reuse.pareto_k === null || reuse.pareto_k === undefined ? null : short(reuse.pareto_k, 2), "k-hat: above 0.7 weights are not to be relied on"),
     );
+    if (held) best()?.focus({ preventScroll: true });
     fill(limits, (found.limits ?? []).map(limitLine));
     fill(advice, found.advice.map((text) => h("li", {}, text)));
   };
@@ -107,8 +111,16 @@ function tile(value, label, onclick = null) {
 }
 
 function limitLine(limit) {
-  const chance = limit.chance === undefined || limit.chance === null ? "" : `; kept with probability ${short(limit.chance, 3)}, asked for ${short(limit.within, 3)}`;
-  return h("p", {}, h("b", {}, named(limit.limit)), `: broken ${limit.broken} of ${limit.told} times${chance}`);
+  const { chance, low, high, within } = limit;
+  const ends = typeof low === "number" && typeof high === "number" ? ` (95\u00a0%: ${share(low)} to ${share(high)})` : "";
+  const kept = typeof chance === "number" ? `; kept with probability ${share(chance)}${ends}, asked for ${short(within, 3)}` : "";
+  return h("p", {}, h("b", {}, named(limit.limit)), `: broken ${limit.broken} of ${limit.told} times${kept}`);
+}
+
+/** A chance; no model is as sure as that it is 0 or 1. */
+function share(chance) {
+  if (chance > 0.999) return "more than 0.999";
+  return chance < 0.001 ? "less than 0.001" : short(chance, 3);
 }
 
 /** Returns over trials, failures at the foot, the estimate of each move with its interval. */
@@ -120,7 +132,8 @@ function returns(context, then) {
     height: 300,
     onpick: (index, now) => amendable(context, now.data[0][index]),
   });
-  const node = h("section", {}, h("h2", {}, `${noun[0].toUpperCase()}${noun.slice(1)} over trials`, unit && h("span.unit", {}, " in ", named(unit))), host, caption);
+  const zooms = matchMedia("(pointer: coarse)").matches && h("div.row", {}, button("Zoom in on the newest", () => plot.newest()), button("Show all", () => plot.all()));
+  const node = h("section", {}, h("h2", {}, `${noun[0].toUpperCase()}${noun.slice(1)} over trials`, unit && h("span.unit", {}, " in ", named(unit))), host, zooms, caption);
   const update = async (asked) => {
     const width = Math.min(Math.max(Math.round(host.clientWidth) || 800, 300), 2000);
     const points = await get(`${context.base}/points?width=${width}`);
@@ -131,7 +144,8 @@ function returns(context, then) {
     plot.show({ points, moves });
     const thinned = points.shown < points.total ? ` ${plural(points.total, "result")} are thinned to ${points.shown} points: strokes join the least and the greatest of neighbours.` : "";
     const drawn = (moves.expected ?? []).some((value) => value !== null) ? " The line is the estimate of each move, with its 95\u00a0% interval where there is one." : "";
-    caption.textContent = `Each point is a trial: choose one to see it, drag to zoom, double-click to see all. Marks at the foot failed.${drawn}${thinned}`;
+    const how = zooms ? "" : ", drag to zoom, double-click to see all";
+    caption.textContent = `Each point is a trial: choose one to see it${how}. Marks at the foot failed.${drawn}${thinned}`;
   };
   return { node, update, end: () => plot.end() };
 }
@@ -140,14 +154,14 @@ function describe({ points, moves }, context) {
   const { accent, fails, second, band } = colours();
   const rows = new Map(points.id.map((id, i) => [id, { value: points.value[i] }]));
   for (const id of points.failed) rows.set(id, { ...rows.get(id), failed: true });
-  const estimates = (moves.expected ?? []).map((value, i) => [moves.results[i], value, moves.expected_low?.[i] ?? null, moves.expected_high?.[i] ?? null]);
-  for (const [at, value, low, high] of estimates) if (value !== null && at > 0) rows.set(at, { ...rows.get(at), estimate: value, low, high });
+  const estimates = (moves.expected ?? []).map((value, i) => [moves.trial[i], value, moves.expected_low?.[i] ?? null, moves.expected_high?.[i] ?? null]);
+  for (const [at, value, low, high] of estimates) if (value !== null && at !== null) rows.set(at, { ...rows.get(at), estimate: value, low, high });
   const ids = [...rows.keys()].sort((a, b) => a - b);
   const column = (key) => ids.map((id) => rows.get(id)[key] ?? null);
   const values = column("value");
   const told = values.filter((value) => value !== null);
   const [low, high] = told.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]);
-  const said = told.length ? `${plural(points.total, "result")}; ${context.study.noun}s from ${short(low)} to ${short(high)}.` : "No results yet.";
+  const said = told.length ? `${plural(points.total, "result")}; ${context.study.noun}s ${fromTo(low, high)}.` : "No results yet.";
   return {
     said,
     none: "No results yet.",
@@ -240,7 +254,7 @@ function spread(moves, parameter) {
   const edge = (key) => moves[key]?.[parameter.name] ?? mean.map(() => null);
   const log = parameter.scale === "log" && mean.every((value) => value > 0);
   return {
-    said: `${parameter.name}: the mean went from ${short(mean[0])} to ${short(mean.at(-1))} in ${plural(mean.length - 1, "move")}.`,
+    said: `${parameter.name}: the mean went ${fromTo(mean[0], mean.at(-1))} in ${plural(mean.length - 1, "move")}.`,
     data: [moves.move, edge("high"), edge("low"), mean],
     series: [{}, { stroke: "transparent", points: { show: false } }, { stroke: "transparent", points: { show: false } }, { stroke: accent, width: 2, points: { show: mean.length < 3 } }],
     bands: [{ series: [1, 2], fill: band }],

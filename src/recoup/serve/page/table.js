@@ -28,13 +28,14 @@ class Table {
     this.columns = h("input", { type: "search", autocomplete: "off", oninput: () => this.draw() });
     this.body = h("div.scroll", { tabIndex: 0, role: "region", "aria-label": "Trials" });
     this.pager = h("div.row.pager", {});
+    this.saves = button("Save as CSV", () => this.save());
     this.read = h("p.soft", { role: "status" });
     const many = context.study.parameters.length > COLUMNS;
     this.node = h(
       "section", {}, h("h2", {}, "Trials"),
       h(
         "div.row", {}, field("Which", this.status), field("That say", this.text),
-        many ? field("Parameters named", this.columns) : null, button("Save as CSV", () => this.save()),
+        many ? field("Parameters named", this.columns) : null, this.saves,
       ),
       this.read, this.body, this.pager,
     );
@@ -126,9 +127,27 @@ class Table {
     }
   }
 
+  /** What was typed under "That say". */
+  get wanted() {
+    return this.text.value.trim().toLowerCase();
+  }
+
+  /** All trials of a status; or, where a text is looked for, those that the table shows. */
+  async csv() {
+    if (!this.wanted) return file(this.query({}, this.status.value), "text/csv");
+    const ids = new Set(this.rows().map((trial) => trial.id));
+    const some = await file(this.query({ after: Math.min(...ids) - 1 }, this.status.value), "text/csv");
+    const [head, ...rows] = records(await some.text());
+    return new Blob([head, ...rows.filter((row) => ids.has(parseInt(row, 10)))], { type: some.type });
+  }
+
+  open(id) {
+    looked(this.context, id, () => this.body.querySelector(`[aria-label="Trial ${id}"]`) ?? this.body);
+  }
+
   async save() {
     try {
-      const found = await file(this.query({}, this.status.value), "text/csv");
+      const found = await this.csv();
       const link = h("a", { href: URL.createObjectURL(found), download: `${this.context.name.slice(0, 100)}.csv` });
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 10000);
@@ -155,7 +174,7 @@ class Table {
   }
 
   rows() {
-    const wanted = this.text.value.trim().toLowerCase();
+    const { wanted } = this;
     const says = (trial) => [trial.id, trial.failed, trial.note, trial.worker, trial.kind, exact(trial.value)].flat().some((x) => x !== null && x !== undefined && String(x).toLowerCase().includes(wanted));
     const found = this.read_().filter((trial) => !wanted || says(trial));
     const [key, sign] = this.sort;
@@ -200,7 +219,7 @@ class Table {
     const why = [trial.failed, trial.note].flat().filter(Boolean)[0];
     return h(
       "tr", {},
-      h("td.number", {}, h("button.link", { type: "button", onclick: () => amendable(this.context, trial.id), "aria-label": `Trial ${trial.id}` }, String(trial.id))),
+      h("td.number", {}, h("button.link", { type: "button", onclick: () => this.open(trial.id), "aria-label": `Trial ${trial.id}` }, String(trial.id))),
       h("td", {}, trial.status, why && h("span.soft", {}, ": ", named(String(why).slice(0, 120)))),
       h("td.number", {}, trial.value === null ? "" : short(trial.value, 8)),
       parameters.map((one) => h("td.number", { title: exact(trial.params[one.name]) }, named(short(trial.params[one.name])))),
@@ -213,6 +232,8 @@ class Table {
     const all = this.start > 0 ? `the newest ${count(read)} of about ${count(this.total)} trials were read; filter and sort look at these` : plural(read, "trial");
     const chosen = found === read ? "" : `${count(found)} of `;
     fill(this.read, `${chosen}${all}.`);
+    this.saves.textContent = this.wanted ? `Save these ${count(found)} as CSV` : "Save as CSV";
+    this.saves.disabled = Boolean(this.wanted) && found === 0;
     const { page } = this;
     fill(
       this.pager,
@@ -224,6 +245,18 @@ class Table {
       this.start > 0 && button(`Read ${count(Math.min(EARLIER, this.start))} earlier ones`, () => this.earlier()),
     );
   }
+}
+
+/** A window on a trial; once it is closed, what `again` finds has the focus if that would be lost, since it was drawn anew. */
+export function looked(context, id, again) {
+  amendable(context, id);
+  const over = [...document.querySelectorAll("dialog")].at(-1);
+  over.addEventListener("close", () => document.activeElement === document.body && again()?.focus({ preventScroll: true }));
+}
+
+/** The records of a CSV; a line break between quotes ends none. */
+function records(text) {
+  return text.match(/(?:"[^"]*"|[^"\n])*\n/g) ?? [];
 }
 
 function nameOf(button) {
