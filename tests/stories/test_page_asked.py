@@ -1,4 +1,4 @@
-"""Ask the data: what is sent is what differs from the newest, and what was not touched follows it."""
+"""Ask the data: sent is what differs from the newest, and what was not touched follows it."""
 
 import re
 from contextlib import contextmanager
@@ -14,6 +14,7 @@ from recoup.study.study import Study
 
 MIXED = {"n": (0, 10, "int"), "kp": {"low": 1, "high": 200, "scale": "log", "unit": "N/m"}}
 MIXED |= {"mode": ["a", "b", "c"]}
+BOTH = ("textbox", "slider")
 SLOPE = {"kp": (1, 200, "log"), "kd": (0, 5)}
 
 
@@ -192,6 +193,6 @@ def test_without_bounds_a_slider_goes_around_the_newest(browser, server, folder)
     with asking(browser, server, "far") as page, Study.open(path) as study:
         go_on(study, climbing, np.zeros(80))
         page.locator("#top").get_by_text("84 results").wait_for()
-        field, slider = (page.get_by_role(one, name="theta_0").first for one in ("textbox", "slider"))
+        field, slider = (page.get_by_role(one, name="theta_0").first for one in BOTH)
         expect(field).to_have_value(str(float(study.mean[0])))
         expect(slider).to_have_value("500")

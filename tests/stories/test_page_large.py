@@ -114,7 +114,7 @@ def test_a_table_of_many_shows_what_became_of_early_trials(browser, long):
     with table_of(browser, long) as page:
         page.get_by_role("button", name="Read 106 earlier ones").click()
         page.get_by_text(re.compile(r"^1.106 trials\.$")).wait_for()
-        page.get_by_role("columnheader", name="trial").get_by_role("button").click()  # the first first
+        page.get_by_role("columnheader", name="trial").get_by_role("button").click()
         expect(row(page, long.late)).to_contain_text("pending")
         expect(row(page, 3)).to_contain_text("ok")
         long.tell(1100)  # what was asked for is far back then

@@ -136,7 +136,8 @@ function returns(context, then) {
   const node = h("section", {}, h("h2", {}, `${noun[0].toUpperCase()}${noun.slice(1)} over trials`, unit && h("span.unit", {}, " in ", named(unit))), host, zooms, caption);
   const update = async (asked) => {
     const width = Math.min(Math.max(Math.round(host.clientWidth) || 800, 300), 2000);
-    const points = await get(`${context.base}/points?width=${width}`);
+    context.points = get(`${context.base}/points?width=${width}`);
+    const points = await context.points;
     const other = points.events !== context.events;
     context.events = points.events;
     if (other) then();

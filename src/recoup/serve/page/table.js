@@ -89,6 +89,7 @@ class Table {
 
   /** The newest trials, and earlier ones once they were asked for. Of those that were read, what may be another is read again. */
   async update() {
+    await this.context.points?.catch(() => null); // they say whether there were events
     const start = this.few ? 0 : Math.min(this.asked, Math.max(0, this.total - AT_ONCE));
     const news = this.news();
     const stays = news === this.heard && this.trials.length > 0;
