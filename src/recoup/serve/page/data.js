@@ -215,7 +215,8 @@ class Panel {
     if (this.tried?.touches !== this.touches) return;
     const does = this.context.study.noun === "cost" ? "cost" : "earn";
     const around = mean === null ? "not known" : between(mean, low, high);
-    fill(this.suggested, `Tried as they are, these values should ${does} ${this.tried.earns}; with the search's spread around them: ${around}.`);
+    const spread = this.rows.some((row) => row.touchedSpread) ? "the spread that is set here" : "the search's spread";
+    fill(this.suggested, `Tried as they are, these values should ${does} ${this.tried.earns}; with ${spread} around them: ${around}.`);
   }
 
   enqueue() {
