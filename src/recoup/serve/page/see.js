@@ -11,6 +11,7 @@ import { amendable } from "./trial.js";
 import { filter, titled } from "./values.js";
 
 const REST = 1500; // ms between two looks at the same: results may come faster than they are drawn
+const LONGEST = 20000; // ms of such a rest
 const AT_ONCE = 12; // parameters that are drawn without being looked at
 
 export function see(context) {
@@ -28,13 +29,15 @@ export function see(context) {
   return { node, update, end };
 }
 
-/** One call at a time and a rest after it; what comes meanwhile is one more call afterwards. */
+/** One call at a time and a rest after it, longer after what takes long; what comes meanwhile is one more call afterwards. */
 function paced(call) {
   let ended = false;
   const run = coalesced(async () => {
     if (ended) return;
+    const start = performance.now();
     await call();
-    await new Promise((done) => setTimeout(done, REST));
+    const rest = Math.min(3 * (performance.now() - start), LONGEST);
+    await new Promise((done) => setTimeout(done, Math.max(REST, rest)));
   });
   return Object.assign(run, { stop: () => (ended = true) });
 }
