@@ -57,7 +57,7 @@ def described(study: Study, call: Call) -> Plain:
         return {
             "name": call.served.name,
             "title": line["title"],
-            "path": str(call.served.path),
+            "path": str(call.served.path.absolute()),
             "method": study.method.name,
             "direction": opened.goal.word,
             "noun": opened.goal.noun,
