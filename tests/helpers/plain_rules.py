@@ -24,7 +24,7 @@ class Plain:
         self.start = float(std)
         self.factor = np.eye(self.dim) * std
         self.batches = []  # theta, returns, mean, factor
-        self.hyper = np.log([prior * self.dim, 0.1, 0.25])
+        self.hyper = np.log([prior * self.dim, 0.1, 1.0])
         self.evident, self.signal, self.variance = False, np.zeros(self.dim), 0.0
 
     def tell(self, theta, returns):
@@ -73,7 +73,7 @@ class Plain:
         return -(n + 2) / 2 * np.log((quadratic + 2) / (n + 2)) - np.linalg.slogdet(k)[1] / 2
 
     def score(self, hyper):
-        middle = np.log([self.prior * self.dim, 0.1, 0.25])
+        middle = np.log([self.prior * self.dim, 0.1, 1.0])
         return self.log_evidence(hyper) - (((hyper - middle) / [1, 3, 1.5]) ** 2).sum() / 2
 
     def fit_hyper(self):
@@ -153,10 +153,44 @@ class Plain:
             log = np.full(d, 0.3)
         log = np.minimum(log, max(7 - self.grown.mean(), 0))
         self.widens, self.far = log.min() > 0.01, far
-        return axes @ delta, axes @ np.diag(log) @ axes.T
+        taken = None
+        for pace in (0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0):
+            step = axes @ self.trusted(values, slope, pace)[0]
+            gain, error = self.gain(step, inverse, alpha, signal)
+            if taken is None or gain > error:
+                taken = step
+        return taken, axes @ np.diag(log) @ axes.T
 
-    def trusted(self, values, slope):
-        radius = np.sqrt(self.dim + 3) / 2
+    def gain(self, step, inverse, alpha, signal):
+        """Of the expected return by a step, with its standard error: both from what is known."""
+        length, _, bowl = np.exp(self.hyper)
+        mean, half, none = self.z.mean(0), self.dim / 2, 0 * step
+        level = ((self.z - mean) ** 2).sum(1).mean()
+
+        def at(x):
+            return (self.dim + (x - mean) @ (x - mean) - level) / 2
+
+        def with_results(x):
+            wide, found = length + 1, []
+            for z, q in zip(self.z, self.bowl, strict=True):
+                bump = (length / wide) ** half * np.exp(-(z - x) @ (z - x) / (2 * wide))
+                found.append(
+                    bump + 3 * (x - mean) @ (z - mean) / length + bowl * at(x) * q / length
+                )
+            return np.array(found)
+
+        def with_each_other(x, y):
+            wide = length + 2
+            bump = (length / wide) ** half * np.exp(-(x - y) @ (x - y) / (2 * wide))
+            return bump + 3 * (x - mean) @ (y - mean) / length + bowl * at(x) * at(y) / length
+
+        known = with_results(step) - with_results(none)
+        prior = with_each_other(step, step) + with_each_other(none, none)
+        left = prior - 2 * with_each_other(step, none) - known @ inverse @ known
+        return known @ alpha, np.sqrt(signal * max(left, 1e-12))
+
+    def trusted(self, values, slope, pace=1.0):
+        radius = pace * np.sqrt(self.dim + 3) / 2
 
         def longer(mu):
             return np.linalg.norm(slope / (mu - values)) - radius

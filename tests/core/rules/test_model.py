@@ -120,13 +120,34 @@ def test_their_doubt_is_what_the_points_have_left_of_the_prior(points):
     assert local.doubt == pytest.approx(doubt, rel=2e-2)
 
 
+def test_the_rise_of_a_step_is_that_of_the_expected_model_and_its_doubt_what_is_left(points):
+    fit = models.fit(np, points, Y, HYPER)
+    deltas = np.array([[0.7, -0.4], [-1.9, 0.3], [0.1, 0.05]])
+    mean, variance = models.rise(np, points, HYPER, fit, deltas)
+    more = np.stack([expected(delta) - expected(np.zeros(2)) for delta in deltas])
+    np.testing.assert_allclose(mean, more @ fit.alpha[VALID], rtol=1e-9)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(12)
+    grid = np.stack(np.meshgrid(nodes, nodes), -1).reshape(-1, 2)
+    mass = np.outer(weights, weights).ravel() / (2 * np.pi)
+
+    def both(shift, other):
+        return mass @ kernel(grid + shift, grid + other) @ mass
+
+    zero = np.zeros(2)
+    prior = [both(d, d) - 2 * both(d, zero) + both(zero, zero) for d in deltas]
+    inverse = np.linalg.inv(models.covariance(np, points, HYPER)[np.ix_(VALID, VALID)])
+    left = np.array(prior) - np.einsum("ri,ij,rj->r", more, inverse, more)
+    np.testing.assert_allclose(variance, fit.signal * left, rtol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("values", "slope"),
     [([-2.0, -0.5, -1.0], [0.1, 0.2, -0.1]), ([-2.0, 0.7, 0.1], [1.0, 0.3, -2.0])],
 )
 def test_a_trusted_step_is_the_best_within_its_radius(values, slope):
     values, slope = np.array(values), np.array(slope)
-    step, bounded = trusted(np, values, slope, 0.8)
+    steps, bounds = trusted(np, values, slope, np.array([0.3, 0.8]))
+    step, bounded = steps[1], bounds[1]
 
     def loss(delta):
         return -(slope @ delta + values @ delta**2 / 2)
@@ -142,8 +163,8 @@ def test_a_trusted_step_is_the_best_within_its_radius(values, slope):
 
 
 def test_a_step_without_slope_is_none():
-    step, _ = trusted(np, np.array([0.0, 0.0]), np.zeros(2), 1.0)
-    np.testing.assert_array_equal(step, 0.0)
+    steps, _ = trusted(np, np.array([0.0, 0.0]), np.zeros(2), np.ones(1))
+    np.testing.assert_array_equal(steps, 0.0)
 
 
 def test_far_outliers_below_are_clipped_and_none_above():

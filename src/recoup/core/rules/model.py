@@ -156,6 +156,40 @@ def log_prior(xp: Namespace, hyper: Array, middle: Array) -> Array:
     return -xp.sum(((hyper - middle) / xp.asarray(TUNED.prior_spreads, dtype=hyper.dtype)) ** 2) / 2
 
 
+def rise(
+    xp: Namespace, points: Points, hyper: Array, model: Fit, deltas: Array
+) -> tuple[Array, Array]:
+    """What the expected return under N(delta, I) is more than under N(0, I) `[R]`; its variance.
+
+    For `deltas [R, D]`, curvature and bumps included: how far the model can be followed.
+
+    Implements: rasmussen2006 eqs. 2.25, 2.26 of differences of expectations, in closed form as
+    those of `images`: E exp(-|z - a|^2 / 2l) is (l / w)^(D/2) exp(-|a - delta|^2 / 2w) with
+    w = l + 1, and with w = l + 2 between two such expectations.
+    """
+    length, bowl, dim = xp.exp(hyper[0]), xp.exp(hyper[2]), deltas.shape[1]
+    at = xp.concatenate([xp.zeros_like(deltas[:1]), deltas])
+    squares, centred = xp.sum(at**2, axis=1), at - points.mean
+    bowls = (xp.sum(centred**2, axis=1) - xp.sum(points.mean**2)) / 2  # but for a constant
+
+    def bumps(apart: Array, wide: Array) -> Array:
+        far = xp.exp(-xp.maximum(apart, 0.0) / (2 * wide))
+        return xp.exp(0.5 * dim * xp.log(length / wide)) * far
+
+    def more(k: Array) -> Array:
+        return k[1:] - k[0]
+
+    apart = squares[:, None] + points.squares - 2 * at @ points.z.T
+    k = bumps(apart, length + 1) + SLOPE / length * (centred @ points.centred.T)
+    k = k + bowl / length * bowls[:, None] * points.bowl
+    beside = more(xp.where(points.valid, k, 0.0))
+    own = bumps(squares[:, None] + squares - 2 * at @ at.T, length + 2)
+    own = own + SLOPE / length * (centred @ centred.T) + bowl / length * bowls[:, None] * bowls
+    prior = xp.diagonal(more(more(own).T))
+    known = xp.sum(solve_lower(xp, model.factor, beside.T) ** 2, axis=0)
+    return beside @ model.alpha, model.signal * xp.maximum(prior - known, 1e-12)
+
+
 class Local(NamedTuple):
     """Slope and curvature of the expected return under N(0, I), and how far they are in doubt."""
 

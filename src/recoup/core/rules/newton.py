@@ -1,5 +1,6 @@
 """The regression's half: a Newton step inside a trust region, and the spread along the Hessian."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from recoup.core.arrays import Array, mean_of, quantiles, repeat
@@ -25,6 +26,8 @@ class Newton(NamedTuple):
     widened: Array  # whether the spread was widened
     noise: Array  # share of the return's variance that the model calls noise
     variance: Array  # of the return, as the model has it
+    gain: Array  # of the expected return by the mean's step, as the model has it
+    doubt: Array  # variance of that
 
 
 class Outlook(NamedTuple):
@@ -58,18 +61,20 @@ def _centred(xp: Namespace, returns: Array, valid: Array) -> Array:
     return xp.where(valid, y - mean_of(xp, y, valid), 0.0)
 
 
-def trusted(xp: Namespace, values: Array, slope: Array, radius: float) -> tuple[Array, Array]:
-    """The step that the quadratic model likes best within `radius`, and whether that bounds it.
+def trusted(xp: Namespace, values: Array, slope: Array, radii: Array) -> tuple[Array, Array]:
+    """The steps `[R, m]` that the quadratic model likes best within `radii [R]`.
+
+    And whether these bound them `[R]`.
 
     Implements: more1983 trust-region step (mu I - H) delta = g, with the smallest mu for which it
     is a maximum and |delta| <= radius; `values` and `slope` are along the axes of H.
     """
 
     def step(mu: Array) -> Array:
-        return slope / xp.maximum(mu - values, 1e-12)
+        return slope / xp.maximum(mu[:, None] - values, 1e-12)
 
     def long(mu: Array) -> Array:
-        return xp.sqrt(xp.sum(step(mu) ** 2)) > radius
+        return xp.sqrt(xp.sum(step(mu) ** 2, axis=1)) > radii
 
     def halve(bracket: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = bracket
@@ -77,8 +82,8 @@ def trusted(xp: Namespace, values: Array, slope: Array, radius: float) -> tuple[
         longer = long(middle)
         return xp.where(longer, middle, low), xp.where(longer, high, middle)
 
-    top = xp.maximum(xp.max(values), 0.0) + 1e-9
-    steep = xp.sqrt(xp.sum(slope**2)) / radius
+    top = xp.zeros_like(radii) + xp.maximum(xp.max(values), 0.0) + 1e-9
+    steep = xp.sqrt(xp.sum(slope**2)) / radii
     bounded = ~((xp.max(values) < 0) & ~long(xp.zeros_like(top)))
     mu = repeat(xp, 40, halve, (top, top + steep))[1]
     return step(xp.where(bounded, mu, 0.0)), bounded
@@ -89,15 +94,20 @@ def newton(
     dim: int,
     local: Local,
     outlook: Outlook,
+    risen: Callable[[Array], tuple[Array, Array]],
     widens: bool = True,
-    leap: float = 1.0,
 ) -> Newton:
     """The step of the mean, and of the spread by the natural gradient, over the return's spread.
 
-    A step whose rise is sure may be `leap` times as long; the spread is that of the usual one.
+    The mean's is the longest of those within `TUNED.paces` times the radius whose rise is surely
+    one, by the mean and the variance `[R]` that `risen` gives of steps `[R, m]`, or the shortest of
+    them; the spread is that of the step within the radius itself.
     """
-    values, counts, radius = local.axes.values, local.axes.counts, TUNED.radius * (dim + 3.0) ** 0.5
-    delta, bounded = trusted(xp, values, local.slope, radius)
+    values, counts = local.axes.values, local.axes.counts
+    paces = xp.asarray(TUNED.paces, dtype=values.dtype)
+    steps, bounds = trusted(xp, values, local.slope, paces * TUNED.radius * (dim + 3.0) ** 0.5)
+    usual = TUNED.paces.index(1.0)
+    delta, bounded = steps[usual], bounds[usual]
     variance = outlook.noise + xp.sum(local.slope**2 + local.variance)
     variance = variance + xp.sum(counts * values**2) / 2
     log = xp.clip(values / (2 * xp.sqrt(variance)), -TUNED.bend, TUNED.bend)
@@ -114,10 +124,19 @@ def newton(
     far = outlook.late & bounded & (steady > TUNED.sure) & straight & widens
     log = xp.where(far, TUNED.stride_far, log)
     log = xp.minimum(log, xp.maximum(outlook.widest - outlook.grown, 0.0))
-    if leap > 1:
-        longer, _ = trusted(xp, values, local.slope, leap * radius)
-        delta = xp.where(bounded & (steady > TUNED.sure), longer, delta)
-    return Newton(delta, log, bounded, far | widens & (uphill | lost), noise, variance)
+    gain, doubt = risen(steps)
+    rises = gain > TUNED.lower * xp.sqrt(doubt)
+    taken = xp.max(xp.where(rises, xp.arange(len(TUNED.paces)), 0))
+    return Newton(
+        delta=steps[taken],
+        log=log,
+        bounded=bounded,
+        widened=far | widens & (uphill | lost),
+        noise=noise,
+        variance=variance,
+        gain=gain[taken],
+        doubt=doubt[taken],
+    )
 
 
 def unturned(axes: Axes, step: Newton) -> Stretch:

@@ -251,16 +251,20 @@ def regressed(xp: Namespace, rule: Rule, window: Window, memory: Memory, grown: 
         grown=grown,
         widest=widest(xp, rule, memory),
     )
-    found = newton(xp, window.z.shape[1], local, outlook, rule.widens, rule.leap)
-    gain = xp.sum(local.slope * found.delta + local.axes.values * found.delta**2 / 2)
+
+    def risen(steps: Array) -> tuple[Array, Array]:
+        deltas = xp.stack([local.axes.unturned(step) for step in steps])
+        return models.rise(xp, points, hyper, model, deltas)
+
+    found = newton(xp, window.z.shape[1], local, outlook, risen, rule.widens)
     return Regressed(
         step=found,
         stretch=unturned(local.axes, found),
         hyper=hyper,
         evident=evident,
         resolved=xp.where(sound, local.resolved, 0.0),
-        gain=scale * gain,
-        gain_stderr=scale * xp.sqrt(xp.sum(local.variance * found.delta**2)),
+        gain=scale * found.gain,
+        gain_stderr=scale * xp.sqrt(found.doubt),
         deviation=scale * xp.sqrt(found.variance),
         same=same,
     )

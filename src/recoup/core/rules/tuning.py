@@ -36,7 +36,7 @@ class Tuning:
 
     # -- the regression: its prior and its search (3) --
     noise_prior: float = _of(0.1, "variance of the noise, in the middle of its prior", SUITE)
-    bowl_prior: float = _of(0.25, "variance of the bowl, in the middle of its prior", SUITE)
+    bowl_prior: float = _of(1.0, "variance of the bowl, in the middle of its prior", SUITE)
     prior_spreads: tuple[float, ...] = _of((1.0, 3.0, 1.5), "of log length, noise, bowl", SUITE)
     strides: tuple[float, ...] = _of((1.5, 2.0, 2.0), "factors tried, of the same", CHOSEN)
     early: int = _of(50, "samples up to which all three are tried in every update", COST)
@@ -45,6 +45,10 @@ class Tuning:
 
     # -- its step (5, 6) --
     radius: float = _of(0.5, "of the trust region, over sqrt(D + 3)", SUITE)
+    paces: tuple[float, ...] = _of(
+        (0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0), "times that, of steps that are looked at", SUITE
+    )
+    lower: float = _of(1.0, "standard errors below which a rise is none", SUITE)
     bend: float = _of(0.3, "log spread in one update, at most", SUITE)
 
     # -- widening --

@@ -27,7 +27,6 @@ class Rule(NamedTuple):
     shrink: float = 0.25  # how much of the mean step's variance the weights' log spread loses
     repeats: bool = True  # whether candidates are tried twice, and steps may be bold
     most_std: float | None = None  # standard deviation up to which it widens; None: by the start's
-    leap: float = 1.0  # times its trust region, that a step may be whose rise is sure
     avoids: bool = False  # whether what failed stands for a bad return; else it is left out
     context: bool = False  # whether what contexts explain is taken off of returns, where they are
     # told (`recoup.core.plain.context`)
