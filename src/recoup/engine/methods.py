@@ -20,7 +20,7 @@ from recoup.checks import (
     check_positive,
     nearest,
 )
-from recoup.core.families.family import moving
+from recoup.core.families.family import block_size, moving
 from recoup.core.families.table import WORDS
 from recoup.core.movers import as_mover, is_mover
 from recoup.core.types import Chosen, Given, Plain, Settings
@@ -95,7 +95,9 @@ class Method:
     # spread loses
     repeats: bool = _of(True, check_flag)  # whether candidates are tried twice to tell noise
     most_std: float | None = _of(None, check_positive)  # latent, up to which it widens (e^7 times)
-    leap: float = _of(1.0, check_between, 1.0, 10.0)  # times its radius, of a sure step
+    orthogonal: bool = _of(
+        True, check_flag
+    )  # whether draws come in blocks of orthogonal directions
     context: bool = _of(True, check_flag)  # whether what contexts explain is taken off of returns
 
     def __repr__(self) -> str:
@@ -133,6 +135,14 @@ class Method:
         2
         """
         return 2 if self.mirrored else 1
+
+    def block(self, dim: int) -> int:
+        """How many draws of so many dimensions have orthogonal directions; 1: none.
+
+        >>> recoup.METHODS["recoup"].block(6), recoup.METHODS["cem"].block(6)
+        (6, 1)
+        """
+        return block_size(dim) if self.orthogonal and self.way.rule else 1
 
     @property
     def values_failures(self) -> bool:

@@ -66,7 +66,7 @@ def _small_batch(dim: int) -> int:
 
 BOX = InBox(  # tuned on bounded tasks: docs/benchmarks/bounded.md
     std=0.7,
-    settings={"most_std": 0.95, "leap": 2.0},
+    settings={"most_std": 0.95},
     beyond=0.05,
     batch=lambda dim: max(5, _small_batch(dim)),
     grows=20,
@@ -110,7 +110,7 @@ WAYS = {
             "parameters": (
                 *("window", *_EVALUATED),
                 *("share", "prior", "widens", "pulled", "most", "shrink", "repeats"),
-                *("most_std", "leap", "context"),
+                *("most_std", "orthogonal", "context"),
             )
         },
         fixed=("weighting", "normalize", "baseline"),

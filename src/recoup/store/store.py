@@ -199,7 +199,6 @@ class Store(Writes):
             if (
                 settings.get("batch_later")
                 or settings.get("most_std")
-                or settings.get("leap", 1) > 1
                 or any(row.get("beyond") for row in settings.get("params", ()))
             ):
                 self._file.mark(BOUNDED)  # nor of these, and would make other moves

@@ -6,7 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
+import recoup
+from recoup.core.families.family import orthogonal
 from recoup.core.families.full import Full, full_gaussian
 from recoup.core.families.gaussian import Diagonal, diagonal_gaussian, log_ratio
 from recoup.core.families.lowrank import LowRank, low_rank_gaussian
@@ -90,3 +93,61 @@ def test_a_ratio_keeps_its_digits_where_a_search_has_narrowed():
     got = diagonal_gaussian().ratio_of_noise(rho, reference, reference.whitened(np, theta[None]))
     assert float(got[0]) == pytest.approx(want, abs=1e-6)
     assert abs(float(log_ratio(rho, reference, theta)) - want) > 1e-6  # why there are two forms
+
+
+@pytest.mark.parametrize(("rows", "dim"), [(1, 1), (3, 3), (12, 12), (12, 40), (5, 7)])
+def test_a_block_has_orthogonal_directions_and_the_lengths_that_it_had(rows, dim):
+    noise = np.random.default_rng(rows).standard_normal((rows, dim))
+    found = orthogonal(np, noise)
+    gram = found @ found.T
+    lengths = np.linalg.norm(noise, axis=1)
+    np.testing.assert_allclose(gram, np.diag(lengths**2), atol=1e-12 * lengths.max() ** 2)
+    np.testing.assert_allclose(found[0], noise[0], rtol=1e-15)
+    want = np.linalg.qr(noise.T)[0].T  # up to the sign of each
+    want *= np.sign(np.sum(want * noise, axis=1, keepdims=True))
+    np.testing.assert_allclose(found, want * lengths[:, None], atol=1e-11)
+    np.testing.assert_allclose(orthogonal(jnp, noise), found, rtol=1e-12, atol=1e-13)
+
+
+def test_each_row_of_a_block_is_standard_normal_by_itself():
+    blocks = np.random.default_rng(1).standard_normal((4000, 4, 5))
+    rows = np.array([orthogonal(np, one) for one in blocks])
+    for row in range(4):
+        for x in (rows[:, row, 2], rows[:, row] @ np.array([0.6, 0, -0.8, 0, 0])):
+            assert stats.kstest(x, "norm").pvalue > 1e-4
+        far = np.sum(rows[:, row] ** 2, axis=1)
+        assert stats.kstest(far, "chi2", args=(5,)).pvalue > 1e-4
+
+
+def test_means_of_a_block_are_no_less_sure_than_their_standard_errors_say():
+    """Of independent draws the variance of a mean of n is 1/n of one; here it is that, or less."""
+    blocks = np.random.default_rng(2).standard_normal((20_000, 6, 6))
+    rows = np.array([orthogonal(np, one) for one in blocks])
+    a = np.arange(1.0, 7.0)
+    functions = {
+        "slope": rows @ a,
+        "bowl": rows**2 @ a,
+        "across": rows[..., 0] * rows[..., 1],
+        "bent": (rows @ a) ** 2,
+        "peak": np.exp(-np.sum((rows - 0.5) ** 2, axis=2) / 6),
+    }
+    for name, values in functions.items():
+        ratio = 6 * np.var(values.mean(axis=1)) / np.var(values)
+        assert ratio < 1 + 4 * (2 / len(blocks)) ** 0.5, name  # four of its standard errors
+        if name in ("bowl", "across", "bent"):
+            assert ratio < 0.9, name
+
+
+def test_a_search_draws_blocks_of_them_and_others_do_not():
+    def between(**settings):
+        search = recoup.search(settings.pop("method", "recoup"), dim=4, batch=10, **settings)
+        state = search.init(jax.random.key(0), mean=0.0)
+        theta = np.asarray(search.ask(jax.random.key(1), state)[0])
+        unit = theta / np.linalg.norm(theta, axis=1, keepdims=True)
+        return np.abs(unit @ unit.T - np.eye(10))
+
+    first = np.arange(10) // 4
+    same = first[:, None] == first
+    assert between()[same].max() < 1e-6 < between()[~same].max()
+    assert between(orthogonal=False)[same].max() > 0.1
+    assert between(method="cem")[same].max() > 0.1

@@ -128,8 +128,36 @@ def block(*parts: Array) -> np.ndarray:
     return np.concatenate([np.asarray(part, np.float64) for part in parts], axis=-1)
 
 
-def draw(key: Array, rho: Rho, n: int, mirrored: bool = False) -> Array:
+BLOCK = 12  # directions of a block that are orthogonal, at most
+NEARLY = 1000  # dimensions in which directions are so by themselves
+
+
+def block_size(dim: int) -> int:
+    """How many draws of so many dimensions have orthogonal directions."""
+    return min(dim, BLOCK) if dim <= NEARLY else 1
+
+
+def orthogonal(xp: Namespace, noise: Array) -> Array:
+    """Standard normal noise `[m, D]` with orthogonal directions, each row as long as it was.
+
+    Implements: choromanski2018 orthogonal exploration, Gaussian directions made so by Gram and
+    Schmidt. Length and direction of a Gaussian are independent: every row by itself is N(0, I), and
+    functions of two rows have no more in common than they had, or less.
+    """
+    found: list[Array] = []
+    for row in noise:
+        left = row
+        for one in 2 * found:  # once more: what is left over may be short
+            left = left - xp.sum(one * left) * one
+        found.append(left / xp.sqrt(xp.sum(left**2)))
+    lengths = xp.sqrt(xp.sum(noise**2, axis=1, keepdims=True))
+    return lengths * xp.stack(found)
+
+
+def draw(key: Array, rho: Rho, n: int, mirrored: bool = False, block: int = 1) -> Array:
     """Samples `[N, D]` of a rho that turns noise into theta; `mirrored` in adjacent pairs.
+
+    Every `block` of them has orthogonal directions.
 
     Implements: sehnke2010 symmetric sampling, theta_{2i} from z, theta_{2i+1} from -z.
     """
@@ -140,6 +168,9 @@ def draw(key: Array, rho: Rho, n: int, mirrored: bool = False) -> Array:
 
     shape, theta = rho.mean.shape, jax.vmap(rho.theta)
     noise = standard_normal(key, (n // 2 if mirrored else n, *shape), rho.mean.dtype)
+    if block > 1:
+        blocks = [noise[first : first + block] for first in range(0, len(noise), block)]
+        noise = jnp.concatenate([orthogonal(jnp, one) for one in blocks])
     if mirrored:
         return jnp.stack([theta(noise), theta(-noise)], axis=1).reshape(n, *shape)
     return theta(noise)

@@ -70,6 +70,7 @@ class Mark(NamedTuple):
     counted: int
     memory: Memory
     numbers: np.ndarray
+    begun: int  # the number of the move that it began from
 
 
 class Opened:
@@ -207,7 +208,8 @@ class Opened:
     def drawn(self, rho: Rho, number: int, kind: str) -> np.ndarray:
         """The latent theta `[D]` of trial `number` when `rho` draws it."""
         draw = in_double(theta_of) if self.has_own_family else theta_of
-        return draw(rho, self.settings["seed"], number, kind, self.dim)
+        block = self.method.block(self.dim)
+        return draw(rho, self.settings["seed"], number, kind, self.dim, block)
 
     @cached_property
     def block_size(self) -> int:
@@ -235,7 +237,7 @@ class Opened:
         moves = self.store.moves()
         proposals = self.store.proposals({move.proposal for move in moves})
         return [
-            Mark(move.id, move.counted, move.memory, proposals[move.proposal].numbers)
+            Mark(move.id, move.counted, move.memory, proposals[move.proposal].numbers, move.begun)
             for move in moves
         ]
 

@@ -69,7 +69,7 @@ EARLIER = {  # of studies whose files do not name a setting
     "repeats": False,
     "failure": CENSORED,
     "most_std": None,
-    "leap": 1.0,
+    "orthogonal": False,
     "context": False,
 }
 
