@@ -58,6 +58,8 @@ class Archive(NamedTuple):
     target: tuple[Array, Array | None] | None = None  # [B, N] log p(sample | newest proposal),
     # relative, and ||score||^2 there, where a move has computed them on the way: its estimate at
     # that proposal need not do it again
+    since: Array | None = None  # batches told before a move's distribution was made; None: all but
+    # the newest
 
 
 def empty(

@@ -27,8 +27,10 @@ from recoup.checks import (
 from recoup.core import archive as archives
 from recoup.core.archive import Archive
 from recoup.core.estimators.whole import Estimator
+from recoup.core.families.family import draw
 from recoup.core.in_short import in_short
 from recoup.core.linalg import in_turns
+from recoup.core.mixtures import picked
 from recoup.core.objective import Estimate
 from recoup.core.sweeps import precise
 from recoup.core.types import Given, Memory, Rho, Samples
@@ -61,6 +63,7 @@ class SearchState(NamedTuple):
     rho: Rho  # the newest distribution
     archive: Archive  # samples and what drew them
     update: Memory  # the memory of the update rule
+    memories: Memory  # [P] that of each proposal, where late results are weighed by it
     moves: Array  # how often the distribution has moved; the number of the newest proposal
     dropped: Array  # batches that a full archive has dropped
 
@@ -280,7 +283,12 @@ def _repeats(row: Method, state: SearchState) -> Array | None:
 def _drawn(made: SearchParts, key: Array, rho: Rho, repeats: Array | None) -> Samples:
     """The parameters of a batch; the second candidate is the first once more where it `repeats`."""
     row, method, _, sizes = made
-    theta = method.family.draw(key, rho, sizes.batch, row.mirrored)
+    block = row.block(sizes.dim) if method.family.draw is draw else 1
+    theta = (
+        draw(key, rho, sizes.batch, block=block)
+        if block > 1
+        else method.family.draw(key, rho, sizes.batch, row.mirrored)
+    )
     if repeats is None or sizes.batch == 1:
         return theta
     return theta.at[1].set(jnp.where(repeats, theta[0], theta[1]))
@@ -322,7 +330,9 @@ def _init(made: SearchParts, key: Array, mean: Given, std: Given) -> SearchState
         keep=_keep(made),
     )
     moves, dropped = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32)  # apart: may be donated
-    return SearchState(rho, archive, method.init(rho), moves, dropped)
+    memory = jax.tree.map(jnp.asarray, method.init(rho))
+    memories = jax.tree.map(lambda x: jnp.stack([x] * sizes.proposals), memory)
+    return SearchState(rho, archive, memory, memories, moves, dropped)
 
 
 def _tell(
@@ -351,7 +361,13 @@ def _tell(
         told=~stale,
         drawn_by=drawn_by,
     )
-    rho, memory, info, sound = move(method, archive, state.rho, state.update, samples, ~failed)
+    moved, start = archive, (state.rho, state.update)
+    if drawn_by is not None:
+        begun = _begun(sizes, archive.counts, state.moves)
+        slot = begun % sizes.proposals
+        moved = archive._replace(target=None, since=begun)
+        start = picked(archive.proposals, slot), picked(state.memories, slot)
+    rho, memory, info, sound = move(method, moved, *start, samples, ~failed)
     sound &= jnp.all(failed == no_return)
     moves = state.moves + 1
     dropped = state.dropped + (sizes.overflows & (moves > sizes.blocks))
@@ -363,7 +379,23 @@ def _tell(
     archive = archives.add_proposal(archive, moves % sizes.proposals, rho)
     if sizes.blocks == 1:
         archive = archive._replace(batches=None)
-    return SearchState(rho, archive, memory, moves, dropped), info, sound
+    memories = jax.tree.map(
+        lambda kept, x: kept.at[moves % sizes.proposals].set(x), state.memories, memory
+    )
+    return SearchState(rho, archive, memory, memories, moves, dropped), info, sound
+
+
+def _begun(sizes: Sizes, counts: Array, newest: Array) -> Array:
+    """The number of the proposal that a move with late results begins from, as a study's does.
+
+    The newest of which, or of those after it, half a batch of results is known. A method without
+    weights remembers the newest alone.
+    """
+    lags = jnp.arange(min(sizes.late + 1, sizes.proposals))
+    there = lags <= newest
+    known = jnp.cumsum(jnp.where(there, counts[(newest - lags) % sizes.proposals], 0))
+    enough = 2 * known >= sizes.batch
+    return newest - jnp.where(jnp.any(enough), jnp.argmax(enough), jnp.sum(there) - 1)
 
 
 def _drawn_by(

@@ -17,6 +17,7 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.store.rows import (
+    BEGUN,
     CREATED,
     Asked,
     AskedColumns,
@@ -151,6 +152,8 @@ def move_of(record: Record, memory_too: bool = True) -> Move:
     said = _object(info)
     if not all(isinstance(said.get(key), (int, float, NoneType)) for key in OF_MOVES):
         raise ValueError("a number of a move that is none")
+    if type(said.get(BEGUN, 0)) is not int or not 0 <= said.get(BEGUN, 0) < max(number, 1):
+        raise ValueError("a move that began from one after it")
     unpacked = unpacked_memory(memory) if memory_too else None
     return Move(number, proposal, counted, unpacked, said, made)
 

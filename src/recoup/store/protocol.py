@@ -114,6 +114,9 @@ class Storage(Protocol):
     def last_move(self, upto: int = ...) -> Move:
         """The last move of a number up to `upto`; number 0 is the start."""
 
+    def maker(self, proposal: int | None) -> int:
+        """The move that made a proposal, or was made again in place of the one that did; else 0."""
+
     def last_notes(self) -> Move:
         """The last move without its memory."""
 

@@ -13,6 +13,7 @@ CREATED = "created"  # the event that repeats the settings
 RECOVERED = "recovered"  # the event of a file made from what was left of another
 CANCELLED = "cancelled"  # the event, and what becomes of a trial that will not be rolled out
 AMENDED = "amended"  # the event of a result that was put right
+BEGUN = "begun"  # in what a move says of itself: the move whose distribution it began from
 DROP = "dropped"  # in that event: whether the result counts for nothing now
 CONTEXT = "context."  # what the names of numbers begin with that were known before their trial
 DROPPED = "dropped: "  # what the note of such a result begins with
@@ -49,6 +50,11 @@ class Move(NamedTuple):
     memory: Memory
     info: dict[str, Any]
     made: float = 0.0
+
+    @property
+    def begun(self) -> int:
+        """The number of the move whose distribution it began from."""
+        return int(self.info.get(BEGUN, self.id - 1))
 
 
 class Asked(NamedTuple):

@@ -99,6 +99,14 @@ class States(Queries):
         events = reversed(self.events(AMENDED))
         return {event.content["trial"]: event.content["told_at"] for event in events}
 
+    def maker(self, proposal: int | None) -> int:
+        """The move that made a proposal, or was made again in place of the one that did; else 0."""
+        rows = self._file.rows("SELECT id FROM moves WHERE proposal = ?", (proposal,))
+        if rows:
+            return int(rows[0][0])
+        again = (event.content["moves"].items() for event in self.events(AMENDED))
+        return max((int(n) for moves in again for n, old in moves if old == proposal), default=0)
+
     def last_amended(self) -> int:
         """The number of the last event that put a result right; 0 where there is none.
 

@@ -121,13 +121,20 @@ def rows_of(
         z=z,
         returns=b.returns.ravel()[index],
         valid=valid,
-        fresh=told & (order[index] == jnp.max(order)),
+        fresh=told & (b.order.ravel()[index] > _old(archive)),
         modelled=told & (place < reach.modelled),
         recent=recent & valid,
         log_weights=log_weights,
         failed=b.failed.ravel()[index] if avoids else None,
     )
     return Rows(index, told, proposal, window)
+
+
+def _old(archive: Archive) -> Array:
+    """The order of the last batch that a move's distribution was made of."""
+    assert archive.batches is not None
+    before = jnp.max(archive.batches.order) - 1
+    return before if archive.since is None else jnp.minimum(before, archive.since)
 
 
 def _log_weights(

@@ -11,6 +11,7 @@ from recoup.store.events import told_in
 from recoup.store.protocol import Storage
 from recoup.store.rows import (
     AMENDED,
+    BEGUN,
     DROP,
     DROPPED,
     FAILED,
@@ -192,7 +193,8 @@ def _remade(study: Opened, number: int, told: Told, drop: bool) -> tuple[list[Ma
         there = Opened(copy, study.parts)
         made = list(moves_again(there, place))
         for mark, move in made:
-            move.info["late"] = late_in(there, mark.number, mark.counted)
+            late = late_in(there, mark.number, mark.counted)
+            move.info.update({"late": late, BEGUN: mark.begun})
     finally:
         copy.close()
     remade = [

@@ -67,7 +67,7 @@ def replay(
 
 
 def _replayed(study: Opened, row: Method, mean: Given, std: Given, tick: Tick) -> list[Replayed]:
-    """The moves of `row` over the study's results, each from where the one before led."""
+    """The moves of `row` over the study's results, each from where the study's own began."""
     from recoup.study.moves.steps import Before
 
     marks = study.marks()
@@ -89,8 +89,8 @@ def _first(study: Opened, start: Mark, mean: Given, std: Given) -> np.ndarray:
 def differences(study: Opened, tick: Tick = lambda done, of: None) -> list[tuple[int, float]]:
     """For every move, how far what is stored lies from what its results say, relative.
 
-    Each is made again from the distribution before it as it is stored, so that a difference is of
-    that move alone.
+    Each is made again from the distribution that it began from as that is stored, so that a
+    difference is of that move alone.
     """
     from recoup.study.moves.steps import Before
 
@@ -138,16 +138,21 @@ def _moves(
 
     whole = study.ledger(0, method.reweighs)
     for i, mark in enumerate(marks[1:]):
-        ledger = whole
+        ledger, begun = whole, _index(marks, mark.begun)
         if method.window is not None:
-            first = max(mark.number - method.window, 0)  # by numbers: a recovered study has gaps
-            start = max(one.counted for one in marks if one.number <= first)
+            first = max(mark.begun + 1 - method.window, 0)
+            start = marks[_index(marks, first)].counted
             ledger = study.ledger(start, method.reweighs)
-        since = marks[i].counted
-        made = make_move(method, study.discount, ledger, mark.counted, since, before(i))
+        since = marks[begun].counted
+        made = make_move(method, study.discount, ledger, mark.counted, since, before(begun))
         ledger.own, ledger.mixture = made.own, made.mixture
         yield mark, made
         tick(i + 1, len(marks) - 1)
+
+
+def _index(marks: list[Mark], number: int) -> int:
+    """Which of the marks is that of a move, or of one before it where a recovery has left gaps."""
+    return max(i for i, mark in enumerate(marks) if mark.number <= number)
 
 
 def _row(study: Opened, method: str | Method | None, settings: Plain) -> Method:

@@ -33,11 +33,11 @@ def is_whole(study: Opened) -> bool:
 def mark_of(study: Opened, move: Move) -> Mark:
     """A move as it is stored, with the distribution that it made."""
     numbers = study.store.proposal(move.proposal).numbers
-    return Mark(move.id, move.counted, move.memory, numbers)
+    return Mark(move.id, move.counted, move.memory, numbers, move.begun)
 
 
 def apart(study: Opened, ledger: Ledger, before: Mark, stored: Mark) -> float:
-    """How far the move after `before` lies from what its results make, relative.
+    """How far the move that began from `before` lies from what its results make, relative.
 
     `ledger` has those results, read, and the densities that the move left, if any are kept.
     """

@@ -18,14 +18,16 @@ dropped then, and a move that was being made of them is made anew.
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from recoup.store.errors import Damaged, NoRoom, damage
 from recoup.store.places import fills, partner_of
 from recoup.store.protocol import Storage
-from recoup.store.rows import FOREIGN, Made, Move
+from recoup.store.rows import BEGUN, FOREIGN, Made, Move
 from recoup.store.turns import Turn
 from recoup.study.moves.again import SAME_MOVE, apart, mark_of, may_be_another, not_the_one
 from recoup.study.reader.ledger import Ledger
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from recoup.study.moves.steps import StudyMove
 
 
+NONE: Mapping[int, int] = {}
 MOVE_WAIT = 2.0  # seconds, at most, for another process or thread that makes a move
 
 
@@ -148,9 +151,9 @@ class MoveMaker:
             last = self.store.last_move()
             if not last.id:
                 return 0
-            ledger = self._results_of(last.id - 1, self._moves)
+            ledger = self._results_of(last.begun, self._moves)
             ledger.results(last.counted)  # read while all of them are of one state of the file
-            pair = (self.store.last_move(last.id - 1), last)
+            pair = (self.store.last_move(last.begun), last)
             before, stored = (mark_of(self.opened, move) for move in pair)
         return 0 if apart(self.opened, ledger, before, stored) <= SAME_MOVE else last.id
 
@@ -185,20 +188,22 @@ class MoveMaker:
 
     def _move(self) -> None:
         """Makes the next move, if one is due; another process may make it too: it is the same."""
-        with self.store.reading():
-            if self.opened.until_move():
-                return
-            before, newest = self.store.last_move(), self.store.newest()
-            upto, new, late = self._next_mark(before.counted, newest.id)
-            ledger, amended = self._results_of(before.id, self._moves), self.store.last_amended()
-            ledger.results(upto)  # read while all of them are of one state of the file
         from recoup.study.moves.steps import Before
         from recoup.study.moves.study_move import make_move
 
-        start = Before(newest.numbers, before.memory)
+        with self.store.reading():
+            if self.opened.until_move():
+                return
+            before = self.store.last_move()
+            upto, new, late = self._next_mark(before)
+            begun = begin(self.opened, before, upto)
+            (drawn,) = self.store.proposals([begun.proposal]).values()
+            start = Before(drawn.numbers, begun.memory)
+            ledger, amended = self._results_of(begun.id, self._moves), self.store.last_amended()
+            ledger.results(upto)  # read while all of them are of one state of the file
         how = (self.opened.method, self.opened.discount)
-        made = make_move(*how, ledger, upto, before.counted, start)
-        made.info["late"] = late
+        made = make_move(*how, ledger, upto, begun.counted, start)
+        made.info.update({"late": late, BEGUN: begun.id})
         if not self.writing(lambda: self._write(before, upto, new, ledger, made, amended)):
             self._move()  # of results that were amended meanwhile
 
@@ -220,18 +225,18 @@ class MoveMaker:
             self._moves.moved(number, made)
         return True
 
-    def _next_mark(self, before: int, newest: int) -> tuple[int, int, int]:
+    def _next_mark(self, before: Move) -> tuple[int, int, int]:
         """The place up to which the next move takes results, how many are new, how many late."""
         new, late, batch = 0, 0, self.opened.batch
-        for place, ready, proposal in _filling(self.opened, before):
+        for place, ready, proposal in _filling(self.opened, before.counted):
             new += ready
-            late += ready if proposal != newest else 0
+            late += ready if proposal != before.proposal else 0
             if new >= batch:
                 return place, new, late
         raise Damaged(damage(self.store.where, "its counters are higher than its rows"))
 
     def _results_of(self, number: int, kept: KeptResults | None = None) -> Ledger:
-        """What the move after `number` is made of: all results, or those of the last batches.
+        """What a move that begins from `number` is made of: all results, or the last batches'.
 
         A method without weights leaves out those from elsewhere.
         """
@@ -239,6 +244,27 @@ class MoveMaker:
         if method.window is None and method.reweighs:
             return (kept or self._looks).now()
         return self.opened.ledger(window_start(self.opened, number), method.reweighs)
+
+
+def begin(opened: Opened, last: Move, upto: int, coming: Mapping[int, int] = NONE) -> Move:
+    """The move from whose distribution the one after `last` goes on, of results up to a place.
+
+    The newest of which, or of those after it, half a batch of results is known, and those that are
+    `coming`, by their proposals: steps are not chained that nobody has looked at. To wait for a
+    whole batch would cost speed where a few trials are always on their way.
+    """
+    store, known = opened.store, Counter(coming)
+    first = store.last_move(last.begun if last.id else 0)
+    for place, ready, proposal in _filling(opened, first.counted):
+        if place <= upto and proposal is not None:
+            known[proposal] += ready
+    drew = Counter[int]()  # by the moves that made them
+    for proposal, many in known.items():
+        drew[store.maker(proposal)] += many
+    newer = sorted((move for move in drew if move > first.id), reverse=True)
+    totals = zip(newer, accumulate(drew[move] for move in newer), strict=True)
+    enough = (move for move, many in totals if 2 * many >= opened.batch)
+    return store.last_move(next(enough, first.id))
 
 
 def _filling(opened: Opened, after: int) -> Iterator[tuple[int, int, int | None]]:
@@ -262,7 +288,7 @@ def late_in(opened: Opened, number: int, upto: int) -> int:
 
 
 def window_start(opened: Opened, number: int) -> int:
-    """The place after which the results of the move after `number` lie."""
+    """The place after which the results of a move that begins from `number` lie."""
     window = opened.method.window
     first = 0 if window is None else max(number + 1 - window, 0)
     return opened.store.last_move(first).counted if first else 0

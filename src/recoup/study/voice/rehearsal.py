@@ -6,6 +6,7 @@ each time the move is made as it will be made, and the model, which has then see
 says what the new mean policy and the new distribution are worth beside today's.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from recoup.core.plain.belief import FittedCell, Looks, factored, joined
 from recoup.core.worth import Interval, quantile
 from recoup.engine.plain import can_move
 from recoup.store.rows import DRAWN, MIRROR, SAMPLED
+from recoup.study.moves.settling import begin
 from recoup.study.moves.steps import Before
 from recoup.study.reader.batches import batch_after
 from recoup.study.reader.ledger import Ledger
@@ -77,6 +79,7 @@ class Stage(NamedTuple):
     last: int  # number of the last trial
     cell: FittedCell
     today: Looks  # the mean policy and a draw as they are before all of it
+    newest: np.ndarray  # [K] the distribution that draws
 
 
 def can_rehearse(study: Opened) -> bool:
@@ -95,11 +98,11 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     draws = next(draws for most, draws in DRAWS if study.dim <= most)
     rng = np.random.default_rng([study.settings["seed"], study.store.counters().counted])
     sizes = _sizes(study, batches)
-    waiting = _waiting(study)
+    waiting = [theta for theta, _ in _waiting(study)]
     if study.method.mirrored:  # only whole pairs are results
         sizes, waiting = [size + size % 2 for size in sizes], []
     first, *_ = cells = belief.chosen(draws)
-    begun, pairs = _begun(scene, first), zip(cells, rng.spawn(draws), strict=True)
+    begun, pairs = _begun(scene, first, sizes[0]), zip(cells, rng.spawn(draws), strict=True)
     stages = ((begun._replace(cell=cell), own) for cell, own in pairs)
     gains = [list(_rehearsed(scene, stage, waiting, sizes, own)) for stage, own in stages]
     means, variances = np.split(np.array(gains), 2, axis=2)  # [draws, batches, 2] each
@@ -144,20 +147,25 @@ def _gain(means: np.ndarray, variances: np.ndarray, results: int, caution: Cauti
     return ForecastGain(value, stderr, reaching(value, half, caution.better))
 
 
-def _waiting(study: Opened) -> list[np.ndarray]:
-    """Latent thetas of drawn trials that wait for a result."""
-    pending = (trial for trial in study.store.pending() if trial.kind in SAMPLED)
-    return [theta for theta, inside in map(study.here, pending) if inside]
+def _waiting(study: Opened) -> list[tuple[np.ndarray, int]]:
+    """Latent thetas of drawn trials that wait for a result, and the proposals that drew them."""
+    pending = [trial for trial in study.store.pending() if trial.kind in SAMPLED]
+    found = zip(map(study.here, pending), pending, strict=True)
+    return [(theta, int(trial.proposal or 0)) for (theta, inside), trial in found if inside]
 
 
-def _begun(scene: Scene, cell: FittedCell) -> Stage:
-    """How far a study has come, before any rehearsal."""
+def _begun(scene: Scene, cell: FittedCell, size: int) -> Stage:
+    """How far a study has come before the next `size` results, and where their move begins."""
     study, ledger, found = scene.study, scene.ledger, scene.found
     move, counters = study.store.last_move(), study.store.counters()
     numbers, rows = study.store.newest().numbers, ledger.results(counters.counted)
-    old = int(np.searchsorted(ledger.counted, move.counted, "right"))
+    coming = Counter(proposal for _, proposal in _waiting(study)[:size])
+    coming[move.proposal] += size - coming.total()
+    start = begin(study, move, counters.counted, coming)
+    before = Before(study.store.proposal(start.proposal).numbers, start.memory)
+    old = int(np.searchsorted(ledger.counted, start.counted, "right"))
     today = joined(found.here(), found.draw(study.rho(numbers)))
-    return Stage(rows, old, Before(numbers, move.memory), counters.last, cell, today)
+    return Stage(rows, old, before, counters.last, cell, today, numbers)
 
 
 def _rehearsed(
@@ -183,15 +191,15 @@ def _moved(
     mean, spread = stage.cell.expects(looks)
     y = mean + factored(spread, hyper.signal * hyper.noise) @ rng.standard_normal(size)
     returns = scene.unit * (belief.level + belief.scale * y)
-    rows = _with_results(stage.rows, stage.before.numbers, theta, returns)
+    rows = _with_results(stage.rows, stage.newest, theta, returns)
     after = _step(scene, stage, rows)
     cell = stage.cell.told(looks, y)
-    return Stage(rows, rows.n, after, stage.last + size, cell, stage.today)
+    return Stage(rows, rows.n, after, stage.last + size, cell, stage.today, after.numbers)
 
 
 def _next_draws(study: Opened, stage: Stage, n: int) -> list[np.ndarray]:
     """The latent thetas that the distribution of a stage draws next."""
-    rho, pairs = study.rho(stage.before.numbers), study.method.mirrored
+    rho, pairs = study.rho(stage.newest), study.method.mirrored
     kinds = [MIRROR if pairs and i % 2 else DRAWN for i in range(n)]
     return [study.drawn(rho, stage.last + i, kind) for i, kind in enumerate(kinds, 1)]
 
