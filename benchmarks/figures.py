@@ -34,12 +34,6 @@ FIGURES = (
     Figure("comparison.png", "python -m benchmarks.comparison --picture docs/comparison.png"),
     Figure("study.png", "python -m benchmarks.study_picture docs/study.png"),
     Figure("serve/*.png", "python -m benchmarks.page_pictures docs/serve"),
-    Figure(
-        "many-workers.png",
-        "python -m benchmarks.many_workers --show many.json --picture docs/many-workers.png",
-        "many.json",
-        "python -m benchmarks.many_workers --jobs 16 --seeds 10 --out many.json",
-    ),
     Figure("mountain-car.png", "python -m benchmarks.curves mountain-car"),
     Figure("mountain-car-weak.png", "python -m benchmarks.curves mountain-car-weak"),
     Figure("toy.png", "python -m benchmarks.curves toy"),

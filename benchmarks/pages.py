@@ -6,7 +6,8 @@ Of every benchmarks/templates/NAME.md a page is made, in which these stand for w
 
     {{NAME}}                 a table: a file of benchmarks/results/tables
     {{bounded: NAME}}        what benchmarks/bounded.py says of all runs that it keeps; so do
-                             `suite` (benchmarks/comparison.py) and `voice` (voice_tables.py)
+                             `suite` (benchmarks/comparison.py), `voice` (voice_tables.py)
+                             and `late` (benchmarks/late.py)
     {{NAME | ROW | COLUMN}}  a cell of a table; ROW is the first cell of its row, or the first ones
     {{... | COLUMN | 2}}     the second part of a cell like `a / b / c`
     {{NAME | START}}         what stands behind the start of a line that was printed
@@ -20,7 +21,7 @@ import textwrap
 from functools import cache
 from pathlib import Path
 
-from benchmarks import bounded, comparison, tables, voice_tables
+from benchmarks import bounded, comparison, late, tables, voice_tables
 
 ROOT = Path(__file__).parents[1]
 TEMPLATES, DOCS = ROOT / "benchmarks" / "templates", ROOT / "docs"
@@ -30,7 +31,7 @@ WIDTH = 110
 STANDS = re.compile(r"[|#<!]|.*<a id|  \[")  # a line that is no part of a paragraph
 ITEM = re.compile(r"\s*- ")
 MADE = "<!-- Made by `python -m benchmarks.pages` of {}: edit that. -->"
-KEEPERS = {"bounded": bounded, "suite": comparison, "voice": voice_tables}
+KEEPERS = {"bounded": bounded, "suite": comparison, "voice": voice_tables, "late": late}
 
 
 @cache

@@ -23,7 +23,7 @@ extensions += ["mathml", "schemes", "notebooks", "moved"]
 exclude_patterns = ["ext", "_static", "search.md"]  # search.html is the page that searches
 moved_pages = ["study"]
 moved_sections = ["benchmarks"]
-plots = ["*recoup.png", "*study.png", "*compar*.png", "*many-workers.png", "*toy*.png"]
+plots = ["*recoup.png", "*study.png", "*compar*.png", "*toy*.png"]
 plots += ["*mountain-car*.png", "*bounds.png", "*reach-2-steps.png", "*-cost.png"]
 plots += ["reproduction/reach-?.png"]
 
