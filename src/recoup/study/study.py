@@ -776,6 +776,8 @@ class Study:
     def suggest(self) -> Suggestion:
         """The parameters with the best lower end of their interval, of what results cover.
 
+        None that keeps a limit less surely than `within`: where nothing is left, `words` says so.
+
         >>> study.suggest().words
         'The expected return is ...'
         """

@@ -161,6 +161,15 @@ def limit_not_known(limit: str, why: str) -> str:
     return f"Do not deploy the mean policy yet: whether it keeps {limit} is not known: {why}."
 
 
+def nothing_within(limits: Sequence[str], within: float) -> str:
+    """That no candidate is known to keep the limits. Backed by: *limits*."""
+    each = " each" if len(limits) > 1 else ""
+    return (
+        f"Nothing can be suggested: nothing is known to keep {' and '.join(limits)} with a chance "
+        f"of {percent(within)}{each}."
+    )
+
+
 def within_limit(
     limit: str,
     chance: tuple[float, float, float],
