@@ -113,7 +113,7 @@ function best(found) {
   if (!found) return "";
   if (!Array.isArray(found)) return Object.entries(found).map(([word, share]) => h("div", {}, named(word), ` ${percent(share)}`));
   const [low, high] = found;
-  if (low === null && high === null) return "beyond what was tried";
+  if (low === null && high === null) return "not known";
   if (low === null) return `up to ${short(high, 4)}`;
   return high === null ? `from ${short(low, 4)}` : `${short(low, 4)} to ${short(high, 4)}`;
 }
