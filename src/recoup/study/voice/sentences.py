@@ -617,6 +617,8 @@ def of_the_move(objective: float, low: float | None, high: float | None) -> str:
     Claims that the interval holds that distribution's expected return 95 times in a hundred. Backed
     by: *coverage*, "The interval of a move's objective".
     """
+    if not isfinite(objective):
+        return "not known"
     if low is None or high is None or not isfinite(low):
         return f"{objective:.4g}, without an interval that could be believed"
     value, least, most = apart(objective, low, high)
