@@ -190,10 +190,12 @@ def test_a_share_that_is_explained_names_its_model_and_what_it_is_over():
     assert f"explain 40% ± 10% of what the {of} and beside what each explains alone: tune" in said
 
 
-def test_a_share_whose_error_is_all_of_it_is_not_known():
-    assert sentences.explains(0.4, 0.99) == "40% ± 99%"
-    assert sentences.explains(1.0, 1.0) == "not known"
+def test_a_share_that_may_be_any_is_not_known():
+    """Of numbers from 0 to 1 that are all as likely the standard deviation is 0.29."""
+    assert sentences.explains(0.4, 0.28) == "40% ± 28%"
+    assert sentences.explains(1.0, 0.58) == "not known"
     assert sentences.explains(0.8, float("nan")) == "not known"
+    assert sentences.what_matters([(("a", "b"), 0.9, 0.3, True)]) == ""
 
 
 def test_an_estimate_that_is_no_number_is_not_known(tmp_path):

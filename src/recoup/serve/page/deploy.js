@@ -146,6 +146,6 @@ function mattering(rows) {
 
 /** As `explains` says it: whole per cent. */
 function explained({ share, stderr }) {
-  if (stderr === null || stderr >= 1) return "not known";
+  if (stderr === null || stderr >= 12 ** -0.5) return "not known";
   return `${Math.round(100 * share)}\u00a0% ± ${Math.round(100 * Math.max(stderr, 0.01))}\u00a0%`;
 }
