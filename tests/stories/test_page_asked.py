@@ -162,6 +162,18 @@ def test_what_is_best_is_said_alone_and_with_the_spread_around_it(browser, serve
         expect(page.get_by_text("Tried as they are")).to_have_count(0)
 
 
+def test_where_nothing_keeps_the_limits_the_page_says_so(browser, server, folder):
+    with Study.open(folder / "pushed.db", params=SLOPE, limits=["force<50"], seed=0) as study:
+        for trial in study.ask(12):
+            study.tell(trial.id, slope(trial.params, 0.0), also={"force": 60.0 + trial.id})
+        said = study.suggest().words
+    with asking(browser, server, "pushed") as page:
+        with page.expect_response("**/suggest") as found:
+            page.get_by_role("button", name="Best within the data").click()
+        assert found.value.json()["params"] is None
+        page.get_by_text(said).wait_for()
+
+
 def test_in_actions_there_is_no_spread_and_nothing_on_the_way(browser, server):
     with asking(browser, server, "actions") as page:
         assert page.get_by_role("slider").count() == 2  # a mean each

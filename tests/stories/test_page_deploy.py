@@ -9,6 +9,7 @@ from pages import PHONE, assert_fits, card, opened, turn
 from serving import Server
 
 from recoup.study.study import Study
+from recoup.study.voice.sentences import best_at
 
 LINES = """cell => { const range = document.createRange(); range.selectNodeContents(cell);
   return new Set([...range.getClientRects()].map(one => Math.round(one.top))).size; }"""
@@ -44,6 +45,18 @@ def test_names_and_values_are_read_however_narrow_the_window(browser, gains, wid
         assert page.get_by_role("cell").count() == 2 * len(GAINS)  # a table still, to all readers
         seen = page.locator(".scroll")
         assert seen.evaluate("one => one.scrollWidth <= one.clientWidth")  # nothing is beside it
+
+
+def test_what_is_not_known_is_called_so_here_too(browser, gains):
+    """The page called a cell "beyond what was tried" that every other table calls "not known"."""
+    with Study.open(gains.folder / "robot.db", read_only=True) as study:
+        said = [best_at(where) for where in study.recommend().best]
+    assert "not known" in said
+    with opened(browser, gains, "deploy") as page:
+        page.get_by_text("Copy as JSON").wait_for()
+        shown = page.locator(".deployed tbody td:last-child").all_inner_texts()
+    same = zip(said, shown, strict=True)
+    assert all((words == "not known") == (cell == "not known") for words, cell in same)
 
 
 def test_values_are_marked_where_the_browser_lets_no_page_copy(browser, server):

@@ -34,6 +34,17 @@ def told(study, n, off=0.0, scale=1.0):
         study.tell(trial.id, off + scale * earned(trial.params, noise), also=also)
 
 
+CROSSES = """() => {
+  const canvas = document.querySelector('.plot canvas'), { width, height } = canvas;
+  const fails = getComputedStyle(document.documentElement).getPropertyValue('--fails');
+  const colour = fails.match(/[0-9a-f]{2}/gi).map(one => parseInt(one, 16));
+  const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
+  const all = [...Array(width * height).keys()];
+  const drawn = all.filter(at => colour.every((one, i) => data[4 * at + i] === one));
+  return drawn.map(at => at / width / height);
+}"""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     found = tmp_path_factory.mktemp("seen")
@@ -72,6 +83,22 @@ def at_trial(page, number, first, last):
 
 def readout(page):
     return page.locator(".readout").first.inner_text()
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_failures_are_drawn_where_the_worst_lie(browser, server, folder, direction):
+    """Of costs at the top: at the foot the best would be."""
+    with Study.open(folder / f"{direction}.db", dim=1, direction=direction, seed=0) as study:
+        for trial in study.ask(8):
+            study.tell(
+                trial.id, **({"failed": "fell"} if trial.id % 2 else {"value": 1.0 * trial.id})
+            )
+    with seeing(browser, server, direction) as page:
+        side = "top" if direction == "minimize" else "foot"
+        page.get_by_text(f"Marks at the {side} failed.").wait_for()
+        drawn = page.evaluate(CROSSES)
+    assert drawn
+    assert all((height < 0.5) == (direction == "minimize") for height in drawn)
 
 
 def test_the_line_of_estimates_stands_over_the_trials_of_its_moves(browser, server):

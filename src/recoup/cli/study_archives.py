@@ -215,7 +215,7 @@ def fork(
         option(
             "--param",
             "Other bounds for a parameter, repeatable: NAME=LOW:HIGH. A new one says after @ "
-            "what it was in all results so far: NAME=LOW:HIGH@VALUE.",
+            "what it was in all results so far: NAME=LOW:HIGH@VALUE, NAME=A|B@A.",
             metavar="NAME=LOW:HIGH",
         ),
     ] = None,

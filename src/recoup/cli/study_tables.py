@@ -15,7 +15,7 @@ from recoup.study.space.parameters import labelled
 from recoup.study.text.notebook import typed
 from recoup.study.trials.ask import repeated
 from recoup.study.views.study_summary import deployed
-from recoup.study.voice.sentences import LEAST_ESS, replayed
+from recoup.study.voice.sentences import LEAST_ESS, of_the_move, replayed
 
 if TYPE_CHECKING:  # JAX is slow to import, and most commands need none of it
     from recoup.study.exchange.replay import Replayed
@@ -168,7 +168,9 @@ def _gap(row: "Replayed", mean: Given, std: Given) -> str:
 
 
 def _estimate(info: Plain) -> str:
-    low, high = info.get("low"), info.get("high")
+    objective, low, high = info["objective"], info.get("low"), info.get("high")
+    if not isfinite(objective):
+        return of_the_move(objective, low, high)
     if low is None or high is None or not isfinite(low):
-        return f"{info['objective']:.3g}"
-    return f"{info['objective']:.3g} ± {(high - low) / 2:.1g}"
+        return f"{objective:.3g}"
+    return f"{objective:.3g} ± {(high - low) / 2:.1g}"

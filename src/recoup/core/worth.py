@@ -11,7 +11,7 @@ from recoup.core.types import Array, Samples
 
 COVERAGE = 0.95
 NODES, SHARES = np.polynomial.legendre.leggauss(64)  # of Gauss and Legendre, on [-1, 1]
-ROUNDING = 1e-12  # of the mean, below which a spread is none
+ROUNDING = 1e-14  # of the mean, below which a spread is none
 LEAST_ESS = 5.0  # effective sample size below which there is no interval
 FAIR = (0.9, 1.1)  # the mean of weights, which should be 1, between which there is one
 FEW, UNSEEN = 6.0, 0.15  # results expected for a draw of the candidate; how much may have fewer

@@ -776,6 +776,8 @@ class Study:
     def suggest(self) -> Suggestion:
         """The parameters with the best lower end of their interval, of what results cover.
 
+        None that keeps a limit less surely than `within`: where nothing is left, `words` says so.
+
         >>> study.suggest().words
         'The expected return is ...'
         """
@@ -854,13 +856,17 @@ class Study:
         """A new study in `path` that starts from all results of this one, with their densities.
 
         `changes` are its settings where they differ: method, batch, seed, mean, std, or any of the
-        method; other bounds, `freeze` and new parameters too. It starts where this one has come to,
-        unless they say otherwise.
+        method; other bounds, `freeze` and new parameters too, numbers or choices: `was` says what a
+        new one was in all results so far. It starts where this one has come to, unless they say
+        otherwise.
 
         Raises `InputError` where there is a file at `path`, or a setting cannot be used.
 
         >>> study.fork("wider.db", batch=20)
         Study('wider.db', recoup, 2 parameters, 36 results, 0 moves)
+        >>> surface = {"choices": ["wood", "steel"], "was": "steel"}
+        >>> study.fork("surfaces.db", params={"surface": surface}).names
+        ('gain', 'offset', 'surface')
         """
         store, parts = fork(self.opened, check_path("the new study's file", path), changes)
         return Study(store, parts)

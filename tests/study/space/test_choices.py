@@ -1,5 +1,6 @@
 """Unordered choices: what stands where the largest of several latent numbers stands."""
 
+import ast
 import csv
 import io
 import json
@@ -375,7 +376,7 @@ class TestDoors:
                 ("fork", "new.db", "--param", "gripper=soft|hard"),
                 "choices of gripper cannot change",
             ),
-            (("fork", "new.db", "--param", "kp=a|b"), "choices of kp cannot change"),
+            (("fork", "new.db", "--param", "kp=a|b"), "kp cannot become a choice"),
             (("fork", "new.db", "--param", "new=a|b"), "say what it was"),
             (("fork", "new.db", "--param", "new=a|b@c"), "new is one of a, b"),
         ],
@@ -513,6 +514,31 @@ class TestForks:
             assert new.mean_policy["surface"] == "steel"
             assert {trial.params["surface"] for trial in new} == {"steel"}
             assert len(new) == 36
+
+    def test_one_more_to_choose_from_takes_two_forks_as_the_refusal_says(self, study, tmp_path):
+        more = {"gripper": ["soft", "hard", "vacuum", "magnet"]}
+        with pytest.raises(InputError, match="freeze it in a fork, and give it with others in a"):
+            study.fork(tmp_path / "new.db", params=more)
+        hard = study.fork(tmp_path / "hard.db", freeze={"gripper": "hard"})
+        with hard, hard.fork(tmp_path / "new.db", params=more) as new:
+            assert new.mean_policy["gripper"] == "hard"
+            assert len(new) == len(hard) > 0
+            assert "magnet" in {trial.params["gripper"] for trial in new.ask(40)}
+
+    @pytest.mark.parametrize(
+        ("params", "said"),
+        [
+            ({"surface": ["wood", "steel"]}, "{'choices': ['wood', 'steel'], 'was': 'wood'}"),
+            ({"friction": (0, 1)}, "{'low': 0, 'high': 1, 'was': 0.3}"),
+        ],
+    )
+    def test_what_it_was_is_said_as_python_takes_it(self, study, tmp_path, params, said):
+        (name,) = params
+        with pytest.raises(InputError) as raised:
+            study.fork(tmp_path / "new.db", params=params)
+        assert f"in Python {said}" in str(raised.value)
+        with study.fork(tmp_path / "new.db", params={name: ast.literal_eval(said)}) as new:
+            assert name in new.names
 
     def test_other_bounds_keep_choices_and_densities(self, study, tmp_path):
         before = {trial.value: trial.params for trial in study}

@@ -77,6 +77,37 @@ def test_results_that_stand_out_and_change_nothing_are_left_to_show():
     assert "Without it" not in found.words
 
 
+@pytest.mark.parametrize("seed", range(2, 6))
+@pytest.mark.parametrize(
+    ("slip", "said"),
+    [(lambda value: -value, "another sign than"), (lambda value: -1e12, "-1e+12 is ")],
+    ids=["sign", "size"],
+)
+def test_what_is_surely_a_slip_is_named_whatever_rests_on_it(slip, said, seed):
+    """After thirty results of the other sign; or early, where a model of the near forgets it."""
+    at = 31 if "sign" in said else 3
+    study = recoup.Study.create(None, resolved({"params": TRUE, "seed": seed}))
+    rng = np.random.default_rng(seed)
+    for number in range(1, 61 if at == 3 else 32):
+        trial = study.ask()[0]
+        value = -4 - 20 * sum((x - 0.7) ** 2 for x in trial.params.values()) + rng.normal() / 2
+        study.tell(trial.id, float(slip(value) if number == at else value))
+    found = study.recommend()
+    assert found.improbable == [at]
+    assert f"Trial {at}: " in found.words
+    assert said in found.words
+
+
+def test_what_stands_out_so_often_that_returns_are_like_that_is_not_named():
+    """A crash is worth -1e9 wherever it happens, far from the mean policy."""
+    study = told(results=40)
+    for i in range(3):
+        study.enqueue({"a": 0.99, "b": 0.9 + i / 100})
+        study.tell(study.ask()[0].id, -1e9)
+    assert len(study.diagnostics()["improbable"]) >= 3
+    assert "stands out" not in study.recommend().words
+
+
 def test_nothing_is_doubted_without_a_result_that_stands_out():
     assert told().recommend().improbable == []
 

@@ -135,6 +135,22 @@ def test_a_gain_that_does_nothing_is_said_to(study):
     json.dumps(late.plain())
 
 
+@pytest.mark.parametrize(
+    ("gripper", "stood"), [((0, 1), 0.5), (["soft", "hard"], "soft")], ids=["number", "choice"]
+)
+def test_what_was_never_varied_is_not_said_to_do_nothing(gripper, stood):
+    params = {"kd": (0, 5), "gripper": gripper}
+    study = recoup.Study.create(None, resolved({"params": params, "seed": 0}))
+    for kd in np.linspace(0.5, 4.5, 20):
+        study.enqueue({"kd": kd, "gripper": stood})
+        study.tell(study.ask()[0].id, -((kd - 2) ** 2))
+    found = study.recommend()
+    assert "does nothing" not in found.words
+    shares = {row.names: row.share for row in found.matters}
+    assert np.isnan(shares["gripper",])
+    assert shares["kd",] > 0.9
+
+
 def test_what_matters_is_known_of_all_that_was_tried_also_of_very_many_results():
     """The nearest 256 say nothing of the first ones, which returns vary by most."""
     study = recoup.Study.create(None, resolved({"params": {"x": (-1, 1)}, "seed": 1, "batch": 20}))

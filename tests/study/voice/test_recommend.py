@@ -500,6 +500,15 @@ def test_equal_returns_give_no_false_certainty():
     assert "all equal" in found.words
 
 
+def test_large_returns_that_differ_are_not_called_equal():
+    """By 0.5 around 1e12: four thousand times what rounding does."""
+    study = searched(lambda theta: 1e12 - abs(theta[0]) / 4, 4, 0, noise=0.0, dim=2)
+    found = study.recommend()
+    said = (found.words, study.evaluate().words, study.suggest().words)
+    assert not any("equal" in words for words in said)
+    assert np.isfinite(found.interval).all()
+
+
 @pytest.mark.parametrize("method", ["recoup", "mis-pgpe-ob", "reps"])
 def test_of_batches_that_were_equal_no_slope_is_claimed(method):
     """They "gained 0 (0 to 0)", and the next "would gain less than 0"."""

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from program import recoup as program
 
+import recoup
+from recoup.report.study_page import write_study_report
 from recoup.study.space.goals import MAXIMIZE, MINIMIZE
 from recoup.study.voice import sentences
 
@@ -187,10 +190,26 @@ def test_a_share_that_is_explained_names_its_model_and_what_it_is_over():
     assert f"explain 40% ± 10% of what the {of} and beside what each explains alone: tune" in said
 
 
-def test_a_share_whose_error_is_all_of_it_is_not_known():
-    assert sentences.explains(0.4, 0.99) == "40% ± 99%"
-    assert sentences.explains(1.0, 1.0) == "not known"
+def test_a_share_that_may_be_any_is_not_known():
+    """Of numbers from 0 to 1 that are all as likely the standard deviation is 0.29."""
+    assert sentences.explains(0.4, 0.28) == "40% ± 28%"
+    assert sentences.explains(1.0, 0.58) == "not known"
     assert sentences.explains(0.8, float("nan")) == "not known"
+    assert sentences.what_matters([(("a", "b"), 0.9, 0.3, True)]) == ""
+
+
+def test_an_estimate_that_is_no_number_is_not_known(tmp_path):
+    """Where nothing but failures was told tables had "nan, without an interval that ..."."""
+    how = {"dim": 1, "seed": 0, "failure": "avoid"}
+    with recoup.Study.open(tmp_path / "fell.db", **how) as study:
+        for _ in range(study.batch):
+            study.tell(study.ask()[0].id, failed="fell")
+        assert np.isnan(study.history()[0]["objective"])
+    page = write_study_report(tmp_path / "fell.db", tmp_path / "fell.html").read_text()
+    replayed = program("study", "replay", "fell.db", "--method", "cem", cwd=tmp_path).stdout
+    for said in (" ".join(re.findall("estimate before it.>([^<]*)", page)), replayed):
+        assert "nan" not in said
+        assert "not known" in said
 
 
 def test_of_costs_the_words_are_those_of_costs():

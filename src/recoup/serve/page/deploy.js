@@ -113,7 +113,7 @@ function best(found) {
   if (!found) return "";
   if (!Array.isArray(found)) return Object.entries(found).map(([word, share]) => h("div", {}, named(word), ` ${percent(share)}`));
   const [low, high] = found;
-  if (low === null && high === null) return "beyond what was tried";
+  if (low === null && high === null) return "not known";
   if (low === null) return `up to ${short(high, 4)}`;
   return high === null ? `from ${short(low, 4)}` : `${short(low, 4)} to ${short(high, 4)}`;
 }
@@ -146,6 +146,6 @@ function mattering(rows) {
 
 /** As `explains` says it: whole per cent. */
 function explained({ share, stderr }) {
-  if (stderr === null || stderr >= 1) return "not known";
+  if (stderr === null || stderr >= 12 ** -0.5) return "not known";
   return `${Math.round(100 * share)}\u00a0% ± ${Math.round(100 * Math.max(stderr, 0.01))}\u00a0%`;
 }

@@ -126,7 +126,7 @@ function share(chance) {
   return chance < 0.001 ? "less than 0.001" : short(chance, 3);
 }
 
-/** Returns over trials, failures at the foot, the estimate of each move with its interval. */
+/** Returns over trials, failures along the edge where the worst lie, the estimate of each move with its interval. */
 function returns(context, then) {
   const { noun, unit } = context.study;
   const host = h("div", {});
@@ -149,7 +149,7 @@ function returns(context, then) {
     const thinned = points.shown < points.total ? ` ${plural(points.total, "result")} are thinned to ${points.shown} points: strokes join the least and the greatest of neighbours.` : "";
     const drawn = (moves.expected ?? []).some((value) => value !== null) ? " The line is the estimate of each move, with its 95\u00a0% interval where there is one." : "";
     const how = zooms ? "" : ", drag to zoom, double-click to see all";
-    caption.textContent = `Each point is a trial: choose one to see it${how}. Marks at the foot failed.${drawn}${thinned}`;
+    caption.textContent = `Each point is a trial: choose one to see it${how}. Marks at the ${noun === "cost" ? "top" : "foot"} failed.${drawn}${thinned}`;
   };
   return { node, update, end: () => plot.end() };
 }
@@ -180,7 +180,7 @@ function describe({ points, moves }, context) {
     ],
     bands: [{ series: [2, 3], fill: band }],
     names: ["trial", context.study.noun, null, null, "estimate", null],
-    hooks: { draw: [(made) => feet(made, points.failed, fails)] },
+    hooks: { draw: [(made) => crosses(made, points.failed, fails, context.study.noun === "cost")] },
   };
 }
 
@@ -189,11 +189,11 @@ function strokes(band, accent) {
   return { stroke: band, width: 3, spanGaps: true, points: { show: true, size: 3, fill: accent, stroke: accent } };
 }
 
-/** A mark at the foot of the plot for each trial that failed. */
-function feet(plot, failed, colour) {
+/** A mark at the foot of the plot, or at its top, for each trial that failed. */
+function crosses(plot, failed, colour, top) {
   const { ctx, bbox } = plot;
   const size = 4 * devicePixelRatio;
-  const y = bbox.top + bbox.height - 1.5 * size;
+  const y = bbox.top + (top ? 1.5 * size : bbox.height - 1.5 * size);
   ctx.save();
   ctx.strokeStyle = colour;
   ctx.lineWidth = 1.5 * devicePixelRatio;

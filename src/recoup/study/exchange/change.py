@@ -150,16 +150,15 @@ def change_of(study: Opened, given: Settings) -> Change | None:
         old, i, _ = after[p.name]
         if was is not None:
             raise InputError(f"{p.name} is there already: leave out @{was}.")
+        if _kind(p) != _kind(old):
+            raise InputError(
+                f"{p.name} cannot become {_kind(p)}: its results were rolled out at other values "
+                "than it would stand for."
+            )
         if p.choices != old.choices:
             raise InputError(
-                f"the choices of {p.name} cannot change: no result was drawn with chances of "
-                "others. Start a study with those, and `import` what this one exports (or "
-                f"--freeze {p.name})."
-            )
-        if (p.scale == "int") != (old.scale == "int"):
-            raise InputError(
-                f"{p.name} cannot become {'whole' if p.scale == 'int' else 'continuous'}: its "
-                "results were rolled out at other values than it would stand for."
+                f"the choices of {p.name} cannot change while it is searched: freeze it in a fork, "
+                "and give it with others in a fork of that."
             )
         after[p.name] = (_as_before(p, old), i, np.nan)
     parameters, source, was_all = zip(*after.values(), strict=True) if after else ((), (), ())
@@ -168,6 +167,11 @@ def change_of(study: Opened, given: Settings) -> Change | None:
     stay += [_at(renamed[i], value) for i, value in frozen.items()]
     found = tuple(parameters), tuple(source), tuple(was_all)
     return Change(study.parameters, *found, frozen, tuple(stay))
+
+
+def _kind(p: Parameter) -> str:
+    """What the values of a parameter are."""
+    return "a choice" if p.choices else "whole" if p.scale == "int" else "continuous"
 
 
 def _as_before(p: Parameter, old: Parameter) -> Parameter:
@@ -269,8 +273,12 @@ def _typed(text: str) -> float:
 
 def _value_of(p: Parameter, was: Given, known: Sequence[str]) -> float:
     if was is None:
+        typed, python = "0:1@0.3", "{'low': 0, 'high': 1, 'was': 0.3}"
+        if p.choices:
+            typed = f"{'|'.join(p.choices)}@{p.choices[0]}"
+            python = f"{{'choices': {list(p.choices)}, 'was': {p.choices[0]!r}}}"
         raise InputError(
-            f"{p.name} is new: say what it was in all results so far, as in {p.name}=0:1@0.3 (in "
-            f"Python 'was').{nearest(p.name, known)}"
+            f"{p.name} is new: say what it was in all results so far, as in {p.name}={typed}, in "
+            f"Python {python}.{nearest(p.name, known)}"
         )
     return _checked(p, "was", was)

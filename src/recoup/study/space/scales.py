@@ -15,7 +15,7 @@ from recoup.checks import InputError, check_number, shortly
 from recoup.core.types import Array, Given
 
 MOST_BEYOND = 0.5  # share of a range that is searched beyond each bound, at most
-ROUNDING = 1e-12  # of a range
+OF_RANGE = 1e-12  # that rounding may make of a value at a bound
 LITTLE = 1e-10  # latent: more than what rounding makes of a bound, and less than anybody sees
 EDGE = 40.0  # latent distance at which a bound is reached as nearly as numbers allow
 
@@ -132,7 +132,7 @@ def as_it_is(p: Range, value: Array) -> Array:
     """Which values, before they are put at a bound, stay what they are, but for rounding errors."""
     if p.low is None or p.high is None or not p.beyond:
         return np.ones(np.shape(value), bool)
-    little = ROUNDING * (p.high - p.low)
+    little = OF_RANGE * (p.high - p.low)
     return (value >= p.low - little) & (value <= p.high + little)
 
 

@@ -12,10 +12,11 @@ from recoup.study.voice.worths import MeanPolicyWorth
 
 DOUBTED = 2  # results that stand out, of which it is said
 LOOKED_AT = 4  # the farthest of them, each of which is left out alone
+SURELY_FAR = 1e6  # times farther than the others: that is named whatever rests on it
 
 
 class Doubt(NamedTuple):
-    """Results without which something else would be said."""
+    """Results without which something else would be said, and those that are surely slips."""
 
     trials: list[int]
     words: str
@@ -33,29 +34,32 @@ def doubted(
     """Which results that stand out a `worth` rests on, and what it would be without them.
 
     One slip of the keyboard can be all that a model of few results sees. `again` says what the rest
-    of the results are worth; where its interval holds the value, nothing is doubted. Inside
-    `reading()`.
+    of the results are worth; where its interval holds the value, nothing is doubted but one or two
+    of another sign or very far away: of more that is the way of the returns. Inside `reading()`.
     """
     strange = standing_out(study)
-    if not strange or not isfinite(worth.value):
+    if not strange:
         return NO_DOUBT
 
     def without(left_out: Sequence[Slip]) -> MeanPolicyWorth | None:
         """The worth without some results, where that is another."""
         rest = results.without({slip.trial for slip in left_out})
-        if not rest.known or why_none(study, rest):
+        if not isfinite(worth.value) or not rest.known or why_none(study, rest):
             return None
         other = again(rest)
         known = isfinite(other.interval.low)
         return None if not known or _holds(other, worth.value) else other
 
     alone = [slip for slip in strange[:LOOKED_AT] if without([slip]) is not None]
-    named = alone or strange
-    other = without(named)
-    if other is None:
+    sure = [slip for slip in strange if slip.sign or slip.times > SURELY_FAR]
+    sure = sure if len(sure) <= DOUBTED else []
+    named = [slip for slip in strange if slip in alone or slip in sure] or strange
+    other, said = without(named), ""
+    if other is None and not sure:
         return NO_DOUBT
-    shown = other.times(results.unit * study.sign)
-    said = sentences.without_slips(len(named), shown.value, *shown.interval, study.goal)
+    if other is not None:
+        shown = other.times(results.unit * study.sign)
+        said = sentences.without_slips(len(named), shown.value, *shown.interval, study.goal)
     more = sentences.others_stand_out(len(named) - DOUBTED) if len(named) > DOUBTED else ""
     words = [*(slip.words for slip in named[:DOUBTED]), more, said]
     return Doubt(sorted(slip.trial for slip in named), " ".join(filter(None, words)))

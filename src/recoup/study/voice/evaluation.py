@@ -30,7 +30,7 @@ class Evaluation(NamedTuple):
     unseen: float  # share of the distribution where hardly any result could have been drawn
     explained: float  # share of the returns' variance that a model took over; 0: weights alone
     direction: str = MAXIMIZE.word  # minimize: it is an expected cost
-    improbable: Sequence[int] = ()  # trials whose results stand out, without which it is another
+    improbable: Sequence[int] = ()  # trials whose results stand out, to be looked at
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from recoup.core.plain.limit_chance import (
     are_equal,
     chance_of_equal,
     chance_within,
+    excess,
     modelled,
     range_of,
 )
@@ -69,6 +70,23 @@ def keeping_at(study: Opened, latent: np.ndarray) -> list[Within]:
     with study.store.reading():
         results = results_of(study)
         return keeping_of(study, results, Diagonal(latent, results.std))
+
+
+def seem_within(study: Opened, results: ModelledResults, thetas: np.ndarray) -> np.ndarray:
+    """Which of latent thetas `[m, D]` keep every limit surely enough, by one model of each number.
+
+    The model is that about the newest distribution; `keeping_of` says exactly how surely. None of
+    them where too little is known of a number.
+    """
+    if any(not isfinite(row.chance) for row in keeping_of(study, results)):
+        return np.zeros(len(thetas), bool)
+    over, look = np.zeros(len(thetas)), coordinates(study, results).at
+    for limit in study.limits.rows:
+        theta, values = _known(study, results.told, limit.name)
+        z, y = look(np.concatenate([theta, thetas])), np.full(len(theta) + len(thetas), np.nan)
+        y[: len(theta)] = values
+        over += excess(z, y, [_bound(limit)], study.limits.within)[len(theta) :]
+    return over == 0
 
 
 def _of_number(

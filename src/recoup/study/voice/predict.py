@@ -92,7 +92,7 @@ class Matters(NamedTuple):
     """
 
     names: tuple[str, ...]  # one parameter, or two
-    share: float  # from 0 to 1
+    share: float  # from 0 to 1; not a number where it was never varied
     stderr: float  # of the share
     seen: bool = True  # whether the effect stands out from noise
 
@@ -220,13 +220,14 @@ def matters(study: Opened, results: ModelledResults) -> list[Matters]:
     tried = StandardCoordinates(study.parameters, Diagonal(results.mean, wide)).at(results.theta)
     some = _at_all_distances(tried)
     belief = believed(tried[some], results.values[some], about=(0.0,))  # distance is no coordinate
-    names, axes = study.labels, _axes(study, tried) if study.choices else None
-    rows = effects(belief, np.mean(tried, axis=0), np.std(tried, axis=0), axes)
-    said = [
-        Matters(tuple(names[i] for i in row.which), row.share, row.stderr, bool(row.size > SEEN))
-        for row in rows
-    ]
-    return sorted(said, key=lambda row: -row.share)
+    names, axes = study.labels, _axes(study, tried)
+    still = {i for i, axis in enumerate(axes) if not np.ptp(tried[:, axis.columns], axis=0).any()}
+    said = []
+    for row in effects(belief, np.mean(tried, axis=0), np.std(tried, axis=0), axes):
+        known = (row.share, row.stderr, bool(row.size > SEEN))
+        found = known if still.isdisjoint(row.which) else (np.nan, np.nan, False)
+        said.append(Matters(tuple(names[i] for i in row.which), *found))
+    return sorted(said, key=lambda row: -np.nan_to_num(row.share))
 
 
 def _at_all_distances(z: np.ndarray) -> np.ndarray:
@@ -237,6 +238,8 @@ def _at_all_distances(z: np.ndarray) -> np.ndarray:
 
 def _axes(study: Opened, tried: np.ndarray) -> list[Axis]:
     """The parameters, a choice as often as it was tried, of coordinates `tried [n, D]`."""
+    if not study.choices:
+        return [Axis((i,)) for i in range(study.dim)]
     found = []
     for p, place in zip(study.parameters, places_of(study.parameters), strict=True):
         columns = tuple(range(study.dim)[place])

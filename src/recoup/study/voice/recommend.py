@@ -72,7 +72,7 @@ class Recommendation(NamedTuple):
     stderr: float  # of that
     interval: Interval  # 95 %
     rests_on: str  # what it was taken from, in words
-    improbable: list[int]  # trials whose results stand out, without which something else is said
+    improbable: list[int]  # trials whose results stand out, to be looked at
     failing: Failing  # how often they fail
     limits: list[Within]  # how surely they keep each limit
     batches: list[Batch]  # of the distributions that drew results, in order

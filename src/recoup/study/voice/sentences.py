@@ -26,6 +26,7 @@ NAMED_PARAMETERS = 5  # that a sentence names
 NO_EFFECT = 0.02  # share of what returns vary by, below which a parameter has none to speak of
 IDLE = 0.05  # likewise, where its effect cannot be told from noise
 PAIR = 0.1  # likewise, above which a pair is spoken of
+ANY_SHARE = 12**-0.5  # standard deviation of a share that is anything from 0 to 1
 MEAN_POLICY, DRAW = "the mean policy", "a draw of the newest distribution"  # what returns are of
 CANDIDATE = "a draw of the candidate"
 NOTHING_NEAR, FAILED_NEAR = "nothing near it was tried", "all that was tried near it failed"
@@ -161,6 +162,15 @@ def limit_not_known(limit: str, why: str) -> str:
     return f"Do not deploy the mean policy yet: whether it keeps {limit} is not known: {why}."
 
 
+def nothing_within(limits: Sequence[str], within: float) -> str:
+    """That no candidate is known to keep the limits. Backed by: *limits*."""
+    each = " each" if len(limits) > 1 else ""
+    return (
+        f"Nothing can be suggested: nothing is known to keep {' and '.join(limits)} with a chance "
+        f"of {percent(within)}{each}."
+    )
+
+
 def within_limit(
     limit: str,
     chance: tuple[float, float, float],
@@ -270,11 +280,11 @@ def not_predicted(why: str) -> str:
 
 
 def explains(share: float, stderr: float) -> str:
-    """How much of what returns vary by something explains.
+    """How much of what returns vary by something explains; not where it may be any share.
 
     Claims it to one standard error. Backed by: *matters*, column "within two errors".
     """
-    if not stderr < 1:
+    if not stderr < ANY_SHARE:
         return "not known"
     return f"{share:.0%} ± {max(stderr, 0.01):.0%}"
 
@@ -303,7 +313,8 @@ def what_matters(
     seen = [name for name, _, stands_out in alone if stands_out or name in known]
     idle = [name for name, most, _ in alone if most < IDLE and name not in seen]
     small = [name for name, most, _ in alone if most < NO_EFFECT and name in seen]
-    pairs = [row for row in rows if len(row[0]) == 2 and row[1] > max(PAIR, 2 * row[2])]
+    known_pairs = [row for row in rows if len(row[0]) == 2 and row[2] < ANY_SHARE]
+    pairs = [row for row in known_pairs if row[1] > max(PAIR, 2 * row[2])]
     said = []
     if idle:
         does = "does" if len(idle) == 1 else "do"
@@ -608,6 +619,8 @@ def of_the_move(objective: float, low: float | None, high: float | None) -> str:
     Claims that the interval holds that distribution's expected return 95 times in a hundred. Backed
     by: *coverage*, "The interval of a move's objective".
     """
+    if not isfinite(objective):
+        return "not known"
     if low is None or high is None or not isfinite(low):
         return f"{objective:.4g}, without an interval that could be believed"
     value, least, most = apart(objective, low, high)

@@ -1,10 +1,12 @@
 """The candidate whose return is surely best, of those that the results cover. No JAX.
 
 Looked at are parameters that were tried, the mean policy, and the middles between the two: nothing
-beyond what was seen. The model of `landscape` says which of them has the best lower end of its
-interval, and `predict` what that one is worth.
+beyond what was seen, and nothing that keeps a limit less surely than was asked for. The model of
+`landscape` says which of them has the best lower end of its interval, and `predict` what that one
+is worth.
 """
 
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +15,8 @@ from recoup.core.plain.belief import WIDER, expected
 from recoup.core.types import Plain
 from recoup.core.worth import quantile
 from recoup.study.reader.opened import Opened
+from recoup.study.voice import sentences
+from recoup.study.voice.keeping import outside, seem_within
 from recoup.study.voice.landscape import landscape, results_of, why_none
 from recoup.study.voice.predict import Prediction, predict
 
@@ -48,9 +52,15 @@ def suggestion(study: Opened) -> Suggestion:
         found = landscape(study, results)
         value, covariance = expected(found.belief, found.at(thetas))
         half = WIDER * quantile(found.belief.results) * np.sqrt(np.diag(covariance).clip(0))
-        order = np.argsort(-(value - half), kind="stable")[:PREDICTED]
-        said = [predict(study, _typed(study, thetas[i])) for i in order]
-    known = [one for one in said if np.isfinite(one.low)]
+        thetas = thetas[np.argsort(-(value - half), kind="stable")]
+        thetas = thetas[seem_within(study, results, thetas)]
+        said = (predict(study, _typed(study, theta)) for theta in thetas)
+        within = (one for one in said if not outside(one.limits, study.limits.within))
+        kept = list(islice(within, PREDICTED))
+    if not kept:
+        limits = [limit.text for limit in study.limits.rows]
+        return Suggestion(None, sentences.nothing_within(limits, study.limits.within))
+    known = [one for one in kept if np.isfinite(one.low)]
     if not known:
         return Suggestion(None, "Nothing can be suggested: no candidate's return is known.")
     one = max(known, key=lambda one: one.low if study.sign > 0 else -one.high)
