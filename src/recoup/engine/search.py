@@ -63,7 +63,7 @@ class SearchState(NamedTuple):
     rho: Rho  # the newest distribution
     archive: Archive  # samples and what drew them
     update: Memory  # the memory of the update rule
-    memories: Memory  # [P] that of each proposal, where late results are weighed by it
+    memories: Memory  # [P] that of each proposal, where a move may begin at one before the newest
     moves: Array  # how often the distribution has moved; the number of the newest proposal
     dropped: Array  # batches that a full archive has dropped
 
@@ -331,7 +331,8 @@ def _init(made: SearchParts, key: Array, mean: Given, std: Given) -> SearchState
     )
     moves, dropped = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32)  # apart: may be donated
     memory = jax.tree.map(jnp.asarray, method.init(rho))
-    memories = jax.tree.map(lambda x: jnp.stack([x] * sizes.proposals), memory)
+    rings = () if row.way.chains else memory
+    memories = jax.tree.map(lambda x: jnp.stack([x] * sizes.proposals), rings)
     return SearchState(rho, archive, memory, memories, moves, dropped)
 
 
@@ -344,7 +345,7 @@ def _tell(
     proposal: Array | None,
 ) -> tuple[SearchState, Info, Array]:
     """The state after a move, what it was made of, and whether every sample told is finite."""
-    _, method, space, sizes = made
+    row, method, space, sizes = made
     samples, returns, no_return = space.receive(told, returns, state.mean.dtype)
     stale, drawn_by = _drawn_by(sizes, state.moves, returns, proposal)
     failed = no_return
@@ -362,7 +363,7 @@ def _tell(
         drawn_by=drawn_by,
     )
     moved, start = archive, (state.rho, state.update)
-    if drawn_by is not None:
+    if drawn_by is not None and not row.way.chains:
         begun = _begun(sizes, archive.counts, state.moves)
         slot = begun % sizes.proposals
         moved = archive._replace(target=None, since=begun)
@@ -379,9 +380,10 @@ def _tell(
     archive = archives.add_proposal(archive, moves % sizes.proposals, rho)
     if sizes.blocks == 1:
         archive = archive._replace(batches=None)
-    memories = jax.tree.map(
-        lambda kept, x: kept.at[moves % sizes.proposals].set(x), state.memories, memory
-    )
+    memories = state.memories
+    if not row.way.chains:
+        slot = moves % sizes.proposals
+        memories = jax.tree.map(lambda kept, x: kept.at[slot].set(x), memories, memory)
     return SearchState(rho, archive, memory, memories, moves, dropped), info, sound
 
 

@@ -42,6 +42,8 @@ class Way:
     fixed: tuple[str, ...] = ()  # fields of a method that it leaves no choice of
     updates: tuple[str, ...] = ("normalised", "natural", "adam")  # words that it has a meaning for
     length: str = "update"  # the part that says how long a step is; empty: none does
+    chains: bool = False  # whether steps, as short as they are set, follow each other on the same
+    # results; else a move begins where results have come from
     moves: bool = False  # whether it asks a family for what `moving` names
     rule: bool = False  # whether it looks at the samples themselves: it takes no part, and NumPy
     # makes its moves whatever their size
@@ -93,10 +95,11 @@ WAYS = {
         {
             "parameters": (*_GRADIENT, *_EVALUATED, "kl", "mirrored"),
             "actions": (*_GRADIENT, "per_decision"),
-        }
+        },
+        chains=True,
     ),
     # along the natural gradient, by least squares
-    "regression": Way({"actions": (*_WEIGHING, *_STEPPING, "ridge")}),
+    "regression": Way({"actions": (*_WEIGHING, *_STEPPING, "ridge")}, chains=True),
     # the M-step of reward-weighted regression
     "em": Way(
         {"actions": ("window", "flatten", "tau_floor", "ridge", "folds")},

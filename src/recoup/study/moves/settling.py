@@ -251,8 +251,11 @@ def begin(opened: Opened, last: Move, upto: int, coming: Mapping[int, int] = NON
 
     The newest of which, or of those after it, half a batch of results is known, and those that are
     `coming`, by their proposals: steps are not chained that nobody has looked at. To wait for a
-    whole batch would cost speed where a few trials are always on their way.
+    whole batch would cost speed where a few trials are always on their way. Steps that are as short
+    as somebody has set them go on from `last`.
     """
+    if opened.method.way.chains:
+        return last
     store, known = opened.store, Counter(coming)
     first = store.last_move(last.begun if last.id else 0)
     for place, ready, proposal in _filling(opened, first.counted):
