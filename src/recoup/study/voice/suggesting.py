@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.plain.belief import WIDER, expected
+from recoup.core.plain.belief import expected
 from recoup.core.types import Plain
 from recoup.core.worth import quantile
 from recoup.study.reader.opened import Opened
@@ -47,7 +47,7 @@ def suggestion(study: Opened) -> Suggestion:
         thetas = np.concatenate([middle[None], tried, (tried + middle) / 2])
         found = landscape(study, results)
         value, covariance = expected(found.belief, found.at(thetas))
-        half = WIDER * quantile(found.belief.results) * np.sqrt(np.diag(covariance).clip(0))
+        half = quantile(found.belief.results) * np.sqrt(np.diag(covariance).clip(0))
         order = np.argsort(-(value - half), kind="stable")[:PREDICTED]
         said = [predict(study, _typed(study, thetas[i])) for i in order]
     known = [one for one in said if np.isfinite(one.low)]
