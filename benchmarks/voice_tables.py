@@ -62,7 +62,7 @@ class Told(NamedTuple):
     rows: list[Row]
     best: list[int]  # parameters: held, with both ends, all
     others: dict[str, list[int]]  # "kind shift width": all, given, held
-    wide: dict[str, list[float]]  # of each of `REACHING`: mean width if even, and as it is
+    wide: dict[str, list[float]]  # by what is said: mean width if even, as it is, and the error
 
 
 Kept = dict[str, Told]
@@ -73,7 +73,7 @@ def told_of(about: str, rows: list[dict]) -> Told:
     best = [pair for row in rows for pair in row["best"]]
     counts = [sum(held for held, _ in best), sum(closed for _, closed in best), len(best)]
     others = _others([other for row in rows for other in row["others"]])
-    wide = {name: _widths(rows, *SAID[name]) for name in REACHING}
+    wide = {name: _widths(rows, *pair) for name, pair in SAID.items()}
     return Told(about, [_row(row) for row in rows], counts, others, wide)
 
 
@@ -112,12 +112,13 @@ def _others(others: list[tuple]) -> dict[str, list[int]]:
 
 
 def _widths(rows: list[dict], said: str, true: str) -> list[float]:
-    ends = [(*row[said], row["spread"]) for row in rows if row["spread"] > 0]
+    ends = [(*row[said], row[true], row["spread"]) for row in rows if row["spread"] > 0]
     known = [end for end in ends if np.isfinite(end[1])]
     if not known:
         return []
-    value, low, high, spread = np.transpose(known)
-    return [_rounded(float(np.mean(wide / spread))) for wide in (2 * (value - low), high - low)]
+    value, low, high, truth, spread = np.transpose(known)
+    wide = [float(np.mean(width / spread)) for width in (2 * (value - low), high - low)]
+    return [_rounded(x) for x in (*wide, np.mean(((value - truth) / spread) ** 2) ** 0.5)]
 
 
 def read(path: Path = RESULTS) -> Kept:
@@ -235,6 +236,8 @@ def summary(columns: dict[str, Kept]) -> str:
             f"{share(*held(rows[c], name))}; {least(kept, name)}" for c, kept in columns.items()
         )
         lines.append([f"{name}: held; the least of a task", *told])
+        wide = (_ratios(kept, name) for kept in columns.values())
+        lines.append([f"{name}: half of its width over the error; of most tasks", *wide])
     lines.append(["best between: held; the least of a task", *map(_best, columns.values())])
     for draw, name in enumerate(("mean policy", "a draw")):
         told = (ratio(found, bool(draw)) for found in rows.values())
@@ -245,6 +248,13 @@ def summary(columns: dict[str, Kept]) -> str:
         told = (_given(kept, kind) for kept in columns.values())
         lines.append([f"{kind}s of no result's choice: given a number; of these held", *told])
     return _table(["", *columns], lines)
+
+
+def _ratios(kept: Kept, name: str) -> str:
+    """Half of the mean width over the root of the mean square error: the median, and 80 of 100."""
+    wide = [told.wide.get(name, ()) for told in kept.values()]
+    found = [x[1] / x[2] / 2 for x in wide if len(x) == 3 and x[2] > 0]
+    return "{:.1f}; {:.1f} to {:.1f}".format(*np.quantile(found, (0.5, 0.1, 0.9))) if found else "–"
 
 
 def least(kept: Kept, name: str) -> str:
@@ -306,7 +316,7 @@ def reach_table(kept: Kept) -> str:
         for name in REACHING:
             pair = share(*even(told.rows, name)), share(*held(told.rows, name))
             if pair[0] != "–":
-                cells += [" → ".join(pair), " → ".join(f"{x:.2g}" for x in told.wide[name])]
+                cells += [" → ".join(pair), " → ".join(f"{x:.2g}" for x in told.wide[name][:2])]
         lines.append([task, *cells])
     return _table(heads, [line for line in lines if len(line) == len(heads)])
 

@@ -55,7 +55,7 @@ def test_intervals_that_hold_are_counted(told):
     assert voice_tables.share(1, 4) == "25 ± 22"
     assert voice_tables.share(0, 0) == "–"
     assert told.best == [8, 8, 12]
-    wide = [(0.4 + 0.1 + 0.2) / 6, (0.4 + 0.45 + 0.2) / 6]
+    wide = [(0.4 + 0.1 + 0.2) / 6, (0.4 + 0.45 + 0.2) / 6, ((1.5**2 + 0.1**2 + 0.5**2) / 12) ** 0.5]
     assert told.wide["mean policy"] == pytest.approx(wide, rel=1e-4)
 
 

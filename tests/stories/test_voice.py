@@ -28,6 +28,14 @@ def test_intervals_hold_the_truth_of_what_the_same_results_have_chosen(rows, nam
     assert held >= 0.9 * given
 
 
+@pytest.mark.parametrize("name", ["mean policy", "a draw"])
+def test_intervals_are_no_wider_than_three_times_the_error_on_either_side(rows, name):
+    """Half of the mean width over the root of the mean square error: 1.96 is exact."""
+    tasks = [voice_tables.told_of("", [r for r in rows if r["task"] == task]) for task in TASKS]
+    wide = np.array([told.wide[name] for told in tasks])
+    assert np.median(wide[:, 1] / 2 / wide[:, 2]) <= 3
+
+
 @pytest.mark.parametrize(("said", "true"), PROMISES.items())
 def test_what_is_promised_comes(rows, said, true):
     """Within 0.8 and 1.25 times, and two standard errors of leaving out a study at a time."""

@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from recoup.core.plain import limit_chance
-from recoup.core.plain.belief import WIDER
-from recoup.core.plain.limit_chance import Bound, LimitsToKeep
+from recoup.core.plain.limit_chance import WIDER, Bound, LimitsToKeep
 from recoup.core.prior import BOWLS, LENGTHS, LEVEL, NOISES, SLOPE
 
 BELOW = Bound(0, 1.0, 50.0, False)

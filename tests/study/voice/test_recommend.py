@@ -14,7 +14,7 @@ from recoup.study.reader.settings import resolved
 from recoup.study.voice import deciding, sentences
 from recoup.study.voice import recommend as module
 from recoup.study.voice.gained import LAST_BATCHES
-from recoup.study.voice.landscape import rarely
+from recoup.study.voice.landscape import SHARPER, rarely
 from recoup.study.voice.rehearsal import Forecast, ForecastGain
 from recoup.study.voice.worths import of_trials
 
@@ -156,16 +156,16 @@ def test_a_top_may_be_sharper_than_the_model_has_it_and_not_blunter(direction):
     found, draw = study.recommend(), study.evaluate().mean
     worse, better = found.interval[::sign]
     half, top = abs(found.expected - worse), sign * (found.expected - draw)
-    assert 0 < 0.75 * top < 2 * half
-    assert sign * (better - found.expected) == pytest.approx(half + 0.75 * top, rel=1e-9)
+    assert 0 < SHARPER * top < half
+    assert sign * (better - found.expected) == pytest.approx(half + SHARPER * top, rel=1e-9)
 
 
-def test_the_interval_of_the_mean_policy_gets_at_most_twice_as_wide():
+def test_the_interval_of_the_mean_policy_gets_at_most_half_as_wide_again():
     study = searched(lambda x: -np.sum(x**2), 6, seed=2, noise=0.0, batch=8, dim=2, method="recoup")
     found, draw = study.recommend(), study.evaluate().mean
     half = found.expected - found.interval.low
-    assert 0.75 * (found.expected - draw) > 2 * half > 0
-    assert found.interval.high - found.expected == pytest.approx(3 * half, rel=1e-9)
+    assert SHARPER * (found.expected - draw) > half > 0
+    assert found.interval.high - found.expected == pytest.approx(2 * half, rel=1e-9)
 
 
 def outlook(value=0.0, draw=0.0, half=2.0, past=(-0.2, 0.2), noise=0.8, rare=None, coming=True):

@@ -26,7 +26,6 @@ MISTAKEN = 1.5  # times the noise of near results, from which on far ones make n
 EACH = 3  # results for each coefficient of a parabola, which are enough for one
 FARTHEST = 10.0  # standard deviations up to which coordinates are what they are
 STRETCHED = (0.3, 3.0)  # coordinates, at least and at most
-WIDER = 1.6  # times its own errors: the truth lies outside of them oftener than the model thinks
 
 
 def tamed(z: np.ndarray) -> np.ndarray:

@@ -14,7 +14,6 @@ import numpy as np
 
 from recoup.core.arrays import quantiles
 from recoup.core.plain.belief import (
-    WIDER,
     Belief,
     FittedCell,
     Hyper,
@@ -31,6 +30,7 @@ MODELLED = 256  # results, the nearest, that the model looks at
 TAKEN_AS_TOLD = 5  # results below which a number is taken as it was told
 UNIT = 4.0  # median distances from the median, within which the scale of a number is straight
 SOFT = 0.25  # standard deviations of a number beyond its limit, over which a return gives way
+WIDER = 1.6  # times a mean's own error: the noise is not known for certain either
 PLACES = 32  # equally likely values of a mean that is in doubt
 ENDS, TINY = (0.025, 0.975), 1e-9
 BAD = 0.3  # of the returns within lie below what one beyond is worth, at most

@@ -10,7 +10,6 @@ from recoup.core.plain.belief import Belief, Looks, drawn, looks_at, tamed
 from recoup.core.worth import COVERAGE, PROBE_DRAWS, Interval, probes
 
 FUNCTIONS = 200  # functions that may be true, by which tops are known
-TOPS_WIDER = 1.25  # times their own spread, as `core.plain.belief`
 EFFECT_FUNCTIONS = 100  # functions by which effects are known
 NEAR = np.linspace(-2.5, 2.5, 31)  # in standard deviations
 FAR_PLACES = 8  # places beyond those, up to the farthest result on either side
@@ -43,11 +42,8 @@ def tops(belief: Belief, ways: np.ndarray, tried: np.ndarray) -> list[Interval]:
     """
     at = [places(column) for column in tried.T]
     looks = [belief.looks(tamed(x[:, None] * way)) for x, way in zip(at, ways, strict=True)]
-    found = []
-    for x, lines in zip(at, drawn(belief, looks, FUNCTIONS, np.random.default_rng(0)), strict=True):
-        middle = np.mean(lines, axis=0)
-        found.append(top_of(x, np.argmax(middle + TOPS_WIDER * (lines - middle), axis=1)))
-    return found
+    lines = drawn(belief, looks, FUNCTIONS, np.random.default_rng(0))
+    return [top_of(x, np.argmax(line, axis=1)) for x, line in zip(at, lines, strict=True)]
 
 
 def top_of(at: np.ndarray, best: np.ndarray) -> Interval:
@@ -61,9 +57,7 @@ def top_of(at: np.ndarray, best: np.ndarray) -> Interval:
 def best_of(belief: Belief, at: np.ndarray) -> np.ndarray:
     """How often each of a few places `at [m, D]` is the best of them `[m]`, in what may be true."""
     (values,) = drawn(belief, [belief.looks(at)], FUNCTIONS, np.random.default_rng(0))
-    middle = np.mean(values, axis=0)
-    best = np.argmax(middle + TOPS_WIDER * (values - middle), axis=1)
-    return np.bincount(best, minlength=len(at)) / FUNCTIONS
+    return np.bincount(np.argmax(values, axis=1), minlength=len(at)) / FUNCTIONS
 
 
 class Axis(NamedTuple):

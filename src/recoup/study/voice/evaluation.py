@@ -16,7 +16,7 @@ class Evaluation(NamedTuple):
 
     >>> found = study.evaluate(mean={"gain": 30, "offset": 1}, std=0.3)
     >>> found
-    Evaluation(9.53... (95 %: 9.4... to 9.6...); 15 results, by a model of the returns)
+    Evaluation(9.53... (95 %: 9.4... to 9.5...); 15 results, by a model of the returns)
     """
 
     mean: float  # not a number where the results say nothing
@@ -38,7 +38,7 @@ class Evaluation(NamedTuple):
 
         >>> low, high = study.evaluate(mean={"gain": 30, "offset": 1}, std=0.3).interval
         >>> print(f"{low:.1f} to {high:.1f}")
-        9.4 to 9.6
+        9.5 to 9.6
         """
         return self.low, self.high
 

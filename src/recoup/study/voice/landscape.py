@@ -13,7 +13,7 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.families.gaussian import Diagonal
-from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected, joined
+from recoup.core.plain.belief import Belief, Looks, believed, expected, joined
 from recoup.core.types import Rho
 from recoup.core.worth import MODELLED, NOTHING, ROUNDING, Interval, proportion, quantile
 from recoup.engine.failure import CENSORED
@@ -29,7 +29,8 @@ NEAREST = 10  # results that say by themselves what is certain, where returns ar
 RARE = 3  # results of the rarer of two returns that are needed to learn anything from them
 SELDOM = 0.1  # share of the better of two returns below which no batch's gain can be said
 WITHIN = 3.0  # standard deviations (over the root of D) within which results are near
-TOO_SURE = 10  # parameters beyond which the model is surer of a distribution than it should be
+TOO_SURE = 3  # parameters beyond which the model is surer of a distribution than it should be
+SHARPER = 0.4  # of what a middle earns over a draw: by how much better it may be than is seen
 EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
 
 
@@ -217,9 +218,9 @@ def worth_of(
     value, stderr = float(mean[0]), float(max(covariance[0, 0], 0.0)) ** 0.5
     if not np.isfinite(stderr):
         return Expected(value, stderr, NOTHING)
-    many = max(1.0, looks.mean.shape[1] / TOO_SURE) ** 0.5 if looks.variance.any() else 1.0
-    half = many * WIDER * quantile(found.belief.results) * stderr
-    interval = reaching(value, half, better)
+    if looks.variance.any():
+        stderr *= doubt(looks.mean.shape[1])
+    interval = reaching(value, quantile(found.belief.results) * stderr, better)
     levels = np.unique(results.values)
     if len(levels) == 2:
         near = _nearest(found, results)
@@ -230,14 +231,23 @@ def worth_of(
 
 
 def reaching(value: float, half: float, better: float) -> Interval:
-    """Half of a width on either side, and so much `better`: at most twice as wide as without."""
-    return Interval(value - half, value + half + min(better, 2 * half))
+    """Half of a width on either side, and so much `better`: at most half as wide again."""
+    return Interval(value - half, value + half + min(better, half))
 
 
-def top_of(found: Landscape) -> float:
-    """How much more the middle earns than a draw about it, as the model has it: the top it sees."""
+def doubt(dim: int) -> float:
+    """How many times its own error the model may be wrong of a distribution, or of its gain."""
+    return max(1.0, dim / TOO_SURE) ** 0.5
+
+
+def may_be_better(found: Landscape) -> float:
+    """By how much the middle may be better than the model has it.
+
+    A top may be sharper than a smooth model has it, and no top is blunter: a share of the top that
+    the model sees, which is how much more the middle earns than a draw about it.
+    """
     here, draw = expected(found.belief, joined(found.here(), found.around()))[0]
-    return max(float(here - draw), 0.0)
+    return SHARPER * max(float(here - draw), 0.0)
 
 
 def _nearest(found: Landscape, results: ModelledResults) -> np.ndarray:

@@ -57,7 +57,7 @@ class Recommendation(NamedTuple):
     `Study.recommend` gives it; printed, it is its `words`.
 
     >>> advice
-    Recommendation(go on; return 9.952 (95 %: 9.8... to 10.2...); gain=2.1..., offset=0.89...)
+    Recommendation(go on; return 9.952 (95 %: 9.8... to 10.0...); gain=2.1..., offset=0.89...)
     >>> print(advice)
     The mean policy is the one to deploy. ...
     """

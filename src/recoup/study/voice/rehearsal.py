@@ -22,18 +22,9 @@ from recoup.study.reader.batches import batch_after
 from recoup.study.reader.ledger import Ledger
 from recoup.study.reader.ledger import Results as Rows
 from recoup.study.reader.opened import Opened
-from recoup.study.voice.landscape import Landscape, reaching, top_of
+from recoup.study.voice.landscape import Landscape, doubt, may_be_better, reaching
 
 DRAWS = ((10, 32), (30, 12), (100, 8), (np.inf, 6))  # rehearsals, by the number of parameters
-DOUBT = 0.1  # of its own error: by how much of it a gain of the mean policy is shrunk
-GAINS_WIDER = 1.4  # times its own errors, as `core.plain.belief`
-UNSEEN_EACH, MOST_UNSEEN = 1 / 25, 0.75  # of a draw's gain, a parameter: what may not be seen
-SHARPER_AHEAD, SHARPER_FOR_DRAW = (
-    0.5,
-    0.15,
-)  # of what a middle earns over a draw: what may be gained more
-
-
 REHEARSED = 300  # results of a move, at most: its time grows with their cube, many times over
 
 
@@ -51,14 +42,6 @@ class Forecast(NamedTuple):
     results: int  # that they need
     policy: ForecastGain  # of the mean policy, which is deployed
     draw: ForecastGain  # of a draw of the distribution
-
-
-class Caution(NamedTuple):
-    """How far what rehearsals say is not to be believed."""
-
-    doubt: float  # of its own error: by how much of it a gain is shrunk
-    better: float  # what may be gained more than the model sees
-    unseen: float = 0.0  # share of a gain that is an error too
 
 
 class Scene(NamedTuple):
@@ -107,17 +90,14 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     gains = [list(_rehearsed(scene, stage, waiting, sizes, own)) for stage, own in stages]
     means, variances = np.split(np.array(gains), 2, axis=2)  # [draws, batches, 2] each
     means, variances = belief.scale * means, belief.scale**2 * variances
-    unseen, top = min(UNSEEN_EACH * study.dim, MOST_UNSEEN), top_of(scene.found)
-    policy = Caution(DOUBT, SHARPER_AHEAD * top)
-    draw = Caution(0.0, SHARPER_FOR_DRAW * top, unseen)
-    return [
-        Forecast(
-            sum(sizes[: i + 1]),
-            _gain(means[:, i, 0], variances[:, i, 0], belief.results, policy),
-            _gain(means[:, i, 1], variances[:, i, 1], belief.results, draw),
-        )
-        for i in range(batches)
-    ]
+    errors = np.sqrt(np.var(means, axis=0) + np.mean(variances, axis=0)) * [1.0, doubt(study.dim)]
+    t, better = quantile(belief.results), may_be_better(scene.found)
+
+    def gain(batch: int, of: int) -> ForecastGain:
+        value, stderr = float(np.mean(means[:, batch, of])), float(errors[batch, of])
+        return ForecastGain(value, stderr, reaching(value, t * stderr, better))
+
+    return [Forecast(sum(sizes[: i + 1]), gain(i, 0), gain(i, 1)) for i in range(batches)]
 
 
 def _sizes(study: Opened, batches: int) -> list[int]:
@@ -128,23 +108,6 @@ def _sizes(study: Opened, batches: int) -> list[int]:
         sizes.append(batch_after(study.settings, last, seen))
         seen += sizes[-1]
     return sizes
-
-
-def _gain(means: np.ndarray, variances: np.ndarray, results: int, caution: Caution) -> ForecastGain:
-    """What rehearsals say together; a gain of the mean policy is shrunk as far as it is in doubt.
-
-    The model expects a little too much of steps that it has little to say about: g^2 / (g + doubt
-    error). In many dimensions it sees too little of what a draw gains: a share of that is an error
-    too. A top may be sharper than a smooth model has it, so that more is gained by coming nearer to
-    it: the interval reaches farther on the better side.
-    """
-    stderr = float(np.var(means) + np.mean(variances)) ** 0.5
-    value = float(np.mean(means))
-    if value > 0:
-        value *= value / (value + caution.doubt * stderr)
-    stderr = float(np.hypot(stderr, caution.unseen * value))
-    half = GAINS_WIDER * quantile(results) * stderr
-    return ForecastGain(value, stderr, reaching(value, half, caution.better))
 
 
 def _waiting(study: Opened) -> list[tuple[np.ndarray, int]]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.plain.belief import WIDER, expected
+from recoup.core.plain.belief import expected
 from recoup.core.types import Plain
 from recoup.core.worth import quantile
 from recoup.study.reader.opened import Opened
@@ -51,7 +51,7 @@ def suggestion(study: Opened) -> Suggestion:
         thetas = np.concatenate([middle[None], tried, (tried + middle) / 2])
         found = landscape(study, results)
         value, covariance = expected(found.belief, found.at(thetas))
-        half = WIDER * quantile(found.belief.results) * np.sqrt(np.diag(covariance).clip(0))
+        half = quantile(found.belief.results) * np.sqrt(np.diag(covariance).clip(0))
         thetas = thetas[np.argsort(-(value - half), kind="stable")]
         thetas = thetas[seem_within(study, results, thetas)]
         said = (predict(study, _typed(study, theta)) for theta in thetas)

@@ -9,10 +9,9 @@ from recoup.core.worth import NOTHING, Interval, proportion, quantile
 from recoup.store.rows import MEAN
 from recoup.study.reader.opened import Opened
 from recoup.study.voice.gained import times
-from recoup.study.voice.landscape import Landscape, ModelledResults, top_of, worth_of
+from recoup.study.voice.landscape import Landscape, ModelledResults, may_be_better, worth_of
 
 AT_MEAN = 5  # trials of the mean policy that are enough by themselves
-SHARPER = 0.75  # of what a middle earns over a draw: by how much better it may be than is seen
 
 
 class MeanPolicyWorth(NamedTuple):
@@ -51,7 +50,7 @@ def of_mean(
     if found is None:
         equal = float(results.known[0].value) if "all equal" in none else np.nan
         return MeanPolicyWorth(equal, np.nan, NOTHING, none, 0)
-    return by_model(study, results, found)
+    return by_model(study, results, found, may_be_better(found))
 
 
 def _tried(results: ModelledResults) -> int:
@@ -59,13 +58,11 @@ def _tried(results: ModelledResults) -> int:
     return sum(x.kind == MEAN and np.array_equal(x.theta, results.mean) for x, _ in results.told)
 
 
-def by_model(study: Opened, results: ModelledResults, found: Landscape) -> MeanPolicyWorth:
-    """What a model says of the middle that it is about.
-
-    A top may be sharper than a smooth model has it, and no top is blunter: so the interval reaches
-    farther on the better side, by a share of what the model sees of that top.
-    """
-    here = worth_of(found, found.here(), results, SHARPER * top_of(found))
+def by_model(
+    study: Opened, results: ModelledResults, found: Landscape, better: float = 0.0
+) -> MeanPolicyWorth:
+    """What a model says of the middle that it is about, which may be so much `better`."""
+    here = worth_of(found, found.here(), results, better)
     looked = found.belief.results
     near = f"{looked} results, by a model of the {study.goal.nouns} near it"
     if here.nearest:
