@@ -647,8 +647,9 @@ class Study:
 
     @property
     def mean_policy(self) -> np.ndarray | Named:
-        """The mean of the newest distribution in the user's units, the theta to deploy.
+        """The mean of the newest distribution in the user's units.
 
+        It is what one deploys in most cases, not in all: `recommend` says what.
         A mapping of the parameters' names, which NumPy takes as an array; an array `[D]` where
         they have none.
 

@@ -115,8 +115,8 @@ def predict(study: Opened, params: Given) -> Prediction:
             rho = Diagonal(theta, results.std)
         failing = failing_of(study, results.told, theta, results.std)
         limits = keeping_of(study, results, rho)
-        worth = _worth(study, results, rho, landscape)
-        doubt = doubted(study, results, worth, lambda rest: _worth(study, rest, rho, fitted))
+        worth = worth_at(study, results, rho, landscape)
+        doubt = doubted(study, results, worth, lambda rest: worth_at(study, rest, rho, fitted))
         here = worth.times(results.unit * study.sign)
     known = bool(np.isfinite(here.value))
     fails = sentences.fails(*failing[:4]) if failures_of(results.told) else ""
@@ -152,7 +152,7 @@ def _is_mean(study: Opened, results: ModelledResults, theta: np.ndarray) -> bool
     )
 
 
-def _worth(
+def worth_at(
     study: Opened, results: ModelledResults, rho: Diagonal | None, model: Callable[..., Landscape]
 ) -> MeanPolicyWorth:
     """What the middle of `rho` is worth, over the unit; of None the mean policy, as `recommend`.
