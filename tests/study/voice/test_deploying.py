@@ -94,3 +94,38 @@ def test_twenty_at_once_deploy_nothing_worse_than_the_start(seed):
     """An arm's gains from 20 trials, asked in the morning and told in the evening."""
     study = searched(20, at_once=20, noise=0.2, dim=6, seed=seed)
     assert bowl(study.recommend().theta) >= bowl(np.zeros(6))
+
+
+def costs(path=None, **settings):
+    study = recoup.Study.create(
+        path, resolved({"dim": 2, "seed": 0, "direction": "minimize", **settings})
+    )
+    rng = np.random.default_rng(5)
+    for _ in range(16):
+        [trial] = study.ask()
+        study.tell(trial.id, float(np.sum((trial.theta - 0.3) ** 2)) + abs(0.3 * rng.normal()))
+    return study
+
+
+def test_no_interval_reaches_where_no_return_can_be():
+    free, kept = costs(), costs(return_above=0)
+    assert free.recommend().interval.low < 0 == kept.recommend().interval.low
+    assert kept.recommend().interval.high == free.recommend().interval.high
+    assert "(95 %: 0 to" in kept.recommend().words
+    assert kept.predict(kept.mean_policy).low == 0 == kept.recommend().of_mean.interval.low
+    assert kept.evaluate().low >= 0
+
+
+def test_what_no_return_can_be_is_refused(tmp_path):
+    study = costs(tmp_path / "a.db", return_above=0, return_below=90)
+    [trial] = study.ask()
+    for told in ({"value": -0.1}, {"values": [1.0, -0.1, 2.0]}):
+        with pytest.raises(recoup.InputError, match="a cost of this study cannot be below 0, got"):
+            study.tell(trial.id, **told)
+    with pytest.raises(recoup.InputError, match="cannot be above 90, got 91"):
+        study.amend(1, 91)
+    study.tell(trial.id, 0.0)
+    with study.fork(tmp_path / "b.db") as fork:
+        assert fork.settings["return_above"] == 0
+    with pytest.raises(recoup.InputError, match="must be below"):
+        costs(return_above=1, return_below=1)

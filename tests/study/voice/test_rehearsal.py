@@ -182,7 +182,7 @@ def test_methods_that_need_none_are(settings):
 
 
 def test_at_a_bound_that_is_reached_nothing_more_is_promised():
-    """Beyond it every trial stands at the bound: the slope that leads there goes on in the model."""
+    """Beyond it every trial stands at the bound; in the model the slope goes on."""
     box = {"a": (0, 1), "b": (0, 1)}
     study, rng = searched(0, function=lambda theta: 0.0, params=box)
     while study.counts()["ok"] < 80:

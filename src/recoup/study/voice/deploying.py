@@ -6,7 +6,7 @@ that were seen, the start. Another takes its place where the lower end of the di
 so that a lucky one of many is not taken for the best.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -77,7 +77,7 @@ def deployed(
         return newest, mean
     if found is None and np.ptp(results.values) > 0 and len(results.known) >= MODEL_RESULTS:
         found = fitted(study, results)  # in so many dimensions too few for an interval alone
-    first = others[:1] if newest.what == NEWEST else [newest]
+    first: Iterable[Candidate] = others[:1] if newest.what == NEWEST else [newest]
     if found is not None:
         first = _in_order([newest, *others], results, found)
     for one in islice(first, CHECKED):

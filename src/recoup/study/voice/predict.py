@@ -31,7 +31,7 @@ from recoup.study.voice.landscape import (
     results_of,
     why_none,
 )
-from recoup.study.voice.worths import MeanPolicyWorth, by_model, of_mean
+from recoup.study.voice.worths import MeanPolicyWorth, as_shown, by_model, of_mean
 
 MOST_PARAMETERS = 30  # of which it is said which matter
 SAME = 0.01  # standard deviations up to which a number is the mean policy's, typed
@@ -117,7 +117,7 @@ def predict(study: Opened, params: Given) -> Prediction:
         limits = keeping_of(study, results, rho)
         worth = worth_at(study, results, rho, landscape)
         doubt = doubted(study, results, worth, lambda rest: worth_at(study, rest, rho, fitted))
-        here = worth.times(results.unit * study.sign)
+        here = as_shown(study, results, worth)
     known = bool(np.isfinite(here.value))
     fails = sentences.fails(*failing[:4]) if failures_of(results.told) else ""
     said = sentences.not_predicted(here.rests_on)

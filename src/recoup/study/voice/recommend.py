@@ -50,7 +50,7 @@ from recoup.study.voice.landscape import (
 )
 from recoup.study.voice.predict import Matters, matters, worth_at
 from recoup.study.voice.rehearsal import Forecast, Scene, can_rehearse, forecasts
-from recoup.study.voice.worths import MeanPolicyWorth, of_mean
+from recoup.study.voice.worths import MeanPolicyWorth, as_shown, of_mean
 
 LATE = 4  # batches of which it is asked whether they strayed from limits
 
@@ -169,10 +169,10 @@ def recommend(
         then = at_last_move(study, results)
         batches, past = gained(then.results.known)
         now = of_mean(study, results, found, none)
-        shown = deployed(study, results, wide, Known(now, limits, tried))
+        taken = deployed(study, results, wide, Known(now, limits, tried))
         outlook = VerdictBasis(
             worth=now,
-            doubt=_doubt(study, results, *shown),
+            doubt=_doubt(study, results, *taken),
             batches=len(batches),
             past=past,
             coming=_coming(study, mover, then, found, budget),
@@ -189,7 +189,7 @@ def recommend(
         due = "" if study.until_move() else sentences.due(study.lacks)
     verdict, tries = decided(outlook, least / results.unit)
     plan = None if budget is None else planned(outlook, budget, least / results.unit)
-    told = _told(study, results, outlook, best, shown, (verdict, tries, plan))
+    told = _told(study, results, outlook, best, taken, (verdict, tries, plan))
     said = sentences.what_matters(explained, best.known, study.goal)
     words = filter(None, [due, told.words, said, frozen_words(study.frozen)])
     return told._replace(matters=explained, words=" ".join(words))
@@ -229,13 +229,13 @@ def _told(
     results: ModelledResults,
     outlook: VerdictBasis,
     best: Best,
-    shown: tuple[Candidate, Known],
+    taken: tuple[Candidate, Known],
     decision: tuple[str, int, BudgetPlan | None],
 ) -> Recommendation:
     """A recommendation in the user's units and words."""
     unit, signed = results.unit, results.unit * study.sign  # a gain is better, either way
-    (one, known), past = shown, outlook.past.times(unit)
-    worth, worth_of_mean = known.worth.times(signed), outlook.worth.times(signed)
+    (one, known), past = taken, outlook.past.times(unit)
+    worth, worth_of_mean = (as_shown(study, results, x) for x in (known.worth, outlook.worth))
     verdict, tries, plan = decision
     plan = None if plan is None else plan._replace(gain=plan.gain * unit)
     theta = study.in_units(one.theta)
@@ -317,19 +317,24 @@ def _coming(
 def _words(
     found: Recommendation, outlook: VerdictBasis, known: Known, spread: float, goal: Goal
 ) -> str:
-    tried, of = known.tried, sentences.deployed_name(found.deploys, found.number)
+    tried, mean, other = known.tried, found.of_mean, ""
     take = sentences.deploy(tried.times, tried.failed, tried.refused, tried.more)
     if found.deploys != NEWEST:
-        take = sentences.deploy_other(of, tried.refused)
+        name = sentences.deployed_name(found.deploys, found.number)
+        take = sentences.deploy_other(name, tried.refused)
+        here = (found.expected, *found.interval, found.rests_on, goal, name)
+        other = "" if known.worth is outlook.worth else sentences.expected_return(*here)
+    of_mean = sentences.expected_return(mean.value, *mean.interval, mean.rests_on, goal)
     said = [
         take,
         *(within_words(row) for row in found.limits),
-        sentences.expected_return(found.expected, *found.interval, found.rests_on, goal, of),
+        other or of_mean,
         outlook.doubt.words,
         "" if known.worth.alone else sentences.left_out_of_that(tried.left_out),
         sentences.fails(*tried.failing[:4]) if tried.failures else "",
+        of_mean if other else "",
         sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),
-        *(sentences.better_choice(*row) for row in outlook.wrong),
+        *(sentences.better_choice(*x) for x in outlook.wrong if found.params[x[0]] == x[1]),
         _next(found, outlook, spread, goal, tried),
     ]
     if found.plan is not None:
