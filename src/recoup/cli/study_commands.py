@@ -120,6 +120,10 @@ def new(
         list[str] | None, option("The unit of a parameter, repeatable.", metavar="NAME=UNIT")
     ] = None,
     return_unit: Annotated[str | None, option("The unit of returns.", metavar="UNIT")] = None,
+    return_above: Annotated[
+        float | None, option("What no result can be below: 0 of a cost in millimetres.")
+    ] = None,
+    return_below: Annotated[float | None, option("What no result can be above.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start a study in a new file; of what is told, larger is better unless you --minimize."""
@@ -134,6 +138,7 @@ def new(
         dim=dim, method=method, batch=batch, seed=seed, mean=mean, std=std, **episode
     )
     given |= given_options(title=title, return_unit=return_unit, limits=limit, within=within)
+    given |= given_options(return_above=return_above, return_below=return_below)
     given |= {"params": named} if named else {}
     given |= {"units": names_given("--unit", "NAME=UNIT", unit)} if unit else {}
     given |= {"direction": "minimize"} if minimize else {}

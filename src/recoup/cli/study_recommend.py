@@ -9,7 +9,7 @@ from recoup.cli.study_app import SIGNED, File, JsonOption, app, opened
 from recoup.cli.study_tables import MANY
 from recoup.cli.text_tables import Cell, show_table, show_text
 from recoup.study.space.goals import GOALS
-from recoup.study.views.study_summary import Deployed, deployed
+from recoup.study.views.study_summary import Deployed, deployed, to_deploy
 from recoup.study.voice.sentences import (
     apart,
     best_at,
@@ -56,7 +56,8 @@ def recommend(
         version = study.store.version()
     if as_json:
         units = {"units": study.opened.units, "return_unit": study.opened.return_unit or None}
-        print_json({**found.plain(), **units, "version": version})
+        mean = {"mean_policy": {row.name: row.value for row in rows}}
+        print_json({**found.plain(), **mean, **units, "version": version})
         return
     show_parameters(found, rows)
     print()
@@ -77,11 +78,13 @@ def recommend(
 def show_parameters(found: "Recommendation", rows: list[Deployed]) -> None:
     """Prints the parameters to deploy, and between what each is best."""
     ends = [Cell(best_at(x), isinstance(x, dict)) for x in found.best]
+    take = to_deploy(rows, found.params)
+    shown = [take] if take == rows else [take, rows]
     cells: list[list[str | Cell]] = [
-        [row.label, Cell(row.text, isinstance(row.value, str)), best]
-        for row, best in zip(rows, ends, strict=True)
+        [one[0].label, *(Cell(row.text, isinstance(row.value, str)) for row in one), best]
+        for *one, best in zip(*shown, ends, strict=True)
     ]
-    heads = ["parameter", "deploy", "best between"]
+    heads = ["parameter", *("deploy", "mean policy")[: len(shown)], "best between"]
     alone = {row.names[0]: row for row in found.matters if len(row.names) == 1}
     if alone:
         heads.append("explains")

@@ -126,9 +126,9 @@ def _best(one: One) -> str:
 
 def _expected(one: One) -> str:
     found = one.now.recommendation
-    if found is None or not np.isfinite(found.expected):
+    if found is None or not np.isfinite(found.of_mean.value):
         return "not known"
-    return with_ends(found.expected, *found.interval)
+    return with_ends(found.of_mean.value, *found.of_mean.interval)
 
 
 def _of_a_draw(one: One) -> str:

@@ -4,14 +4,12 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.report.html import check_page, drawn, page, write_page
 from recoup.study.study import Study
 from recoup.study.views.snapshot import Snapshot, snapshot
-from recoup.study.views.study_summary import Deployed, best_trial, summary_rows
+from recoup.study.views.study_summary import Deployed, best_trial, summary_rows, to_deploy
 from recoup.study.voice.sentences import (
     best_at,
     best_between,
@@ -57,10 +55,9 @@ def write_study_report(
 
 
 def top(study: Study, now: Snapshot) -> Top:
-    """What the page begins with: the mean of the newest distribution, in the user's units."""
-    rows, found = now.distribution, now.recommendation
-    values: Any = study.mean_policy
-    values = dict(values) if study.names else np.asarray(values).tolist()
+    """What the page begins with: the values to deploy, in the user's units."""
+    rows, found = to_deploy(now.distribution, now.params), now.recommendation
+    values = now.params if study.opened.names else list(now.params.values())
     words = f"After {now.moves} move{'' if now.moves == 1 else 's'}. {now.advice[0]}"
     if not now.moves:
         words = f"The distribution has not moved yet. {now.advice[0]}"

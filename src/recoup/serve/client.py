@@ -412,7 +412,9 @@ class RemoteStudy:
 
     @property
     def mean_policy(self) -> Plain | np.ndarray:
-        """The parameters to deploy, by name; an array `[D]` where they have none.
+        """The mean of the newest distribution, by name; an array `[D]` where they have none.
+
+        `recommend` says whether to deploy it.
 
         >>> list(study.mean_policy)
         ['gain', 'offset']

@@ -67,7 +67,8 @@ def predict(study: Study, call: Call) -> Plain:
 def recommend(study: Study, call: Call) -> Plain:
     """What to deploy, what it is worth, and whether to go on."""
     found = study.recommend(worth=call.body["worth"], budget=call.body["budget"])
-    return {**found.plain(), "sentences": [found.words]}
+    mean = study.opened.params(study.opened.in_units(study.mean))
+    return {**found.plain(), "mean_policy": mean, "sentences": [found.words]}
 
 
 def suggest(study: Study, call: Call) -> Plain:

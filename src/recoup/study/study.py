@@ -139,6 +139,8 @@ class Study:
         `title` and `return_unit` are for people to read, as units are. `limits` are on numbers
         that are told beside a return, `["force<50", "clearance>=0.1"]` or `{"force": "<50"}`: each
         is kept where a rollout lies within it with the probability `within` (0.95 unless said).
+        `return_above=0` says that no result can be below 0, `return_below` what none can be above:
+        others are refused, and no interval reaches there.
         `settings` are the method's: `failure=-20` says what failing is worth, `window=5` forgets,
         `update="adam"` (of `method="mis-pgpe-ob"`) has a
         memory. A method that explores in action space needs `horizon`, and takes `actions` and
@@ -378,7 +380,9 @@ class Study:
         study = self.opened
         how["also"] = beside(how.get("also"), how.pop("context", None))
         how |= {"layout": study.layout, "discount": study.discount, "noun": study.goal.noun}
-        return told_within(study.limits, told_of(value, **how), how["also"])
+        told = told_of(value, **how)
+        study.ends.check(study.goal.noun, told.value, how.get("values"))
+        return told_within(study.limits, told, how["also"])
 
     @property
     def uses_context(self) -> bool:
@@ -647,8 +651,9 @@ class Study:
 
     @property
     def mean_policy(self) -> np.ndarray | Named:
-        """The mean of the newest distribution in the user's units, the theta to deploy.
+        """The mean of the newest distribution in the user's units.
 
+        It is what one deploys in most cases, not in all: `recommend` says what.
         A mapping of the parameters' names, which NumPy takes as an array; an array `[D]` where
         they have none.
 

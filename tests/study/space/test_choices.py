@@ -769,8 +769,10 @@ def test_a_choice_that_is_hardly_the_best_is_not_deployed_without_a_word(limits,
         also = {"force": force, "room": -force} if limits else None
         study.tell(trial.id, better - trial.params["kp"] + trial.id % 3 / 10, also=also)
     found = study.recommend()
-    assert (found.params["grip"], found.choices["grip"]["soft"] < 0.025) == ("soft", True)
-    assert ("Its grip is soft, and hard should be better while the others" in found.words) == within
+    assert (study.mean_policy["grip"], found.choices["grip"]["soft"] < 0.025) == ("soft", True)
+    said = "Its grip is soft, and hard should be better while the others" in found.words
+    assert (said or found.params["grip"] == "hard") == within
+    assert found.params["grip"] == ("hard" if limits in ([], ["force<50"]) else "soft")
     assert not within or found.verdict == "go on"
     assert (", though it is not sure enough to keep force<9: `pre" in found.words) == (
         limits == ["force<9"]

@@ -106,7 +106,7 @@ def assert_negatives(one, other):
         a, b = one[key], other[key]
         if key == "direction":
             assert (a, b) == ("maximize", "minimize")
-        elif key in ("objective", "expected", "mean", "return") and isinstance(a, float):
+        elif key in ("objective", "expected", "mean", "return", "value") and isinstance(a, float):
             assert a == -b or np.isnan([a, b]).all(), key
         elif key == "remarks":
             assert [row["text"] for row in a] == [row["text"] for row in b]
@@ -118,7 +118,7 @@ def assert_negatives(one, other):
             assert a == -other["high"] or np.isnan([a, other["high"]]).all()
         elif key == "high" and isinstance(a, float):
             assert a == -other["low"] or np.isnan([a, other["low"]]).all()
-        elif key == "best" and a is not None:
+        elif key in ("best", "of_mean") and a is not None:
             assert_negatives(a, b)
         elif key == "batches":
             for x, y in zip(a, b, strict=True):

@@ -192,11 +192,12 @@ def test_batches_that_surely_lost_end_a_search_whatever_comes(coming):
     assert module.decided(lost) == (module.STOP, 0)
 
 
-def test_a_gain_counts_from_a_tenth_of_the_error_or_of_what_is_worth_a_batch():
-    assert module.decided(outlook(value=0.11))[0] == module.GO_ON  # the error is 1
-    assert module.decided(outlook(value=0.09))[0] == module.TRY
-    assert module.decided(outlook(value=0.11), least=2.0)[0] == module.TRY
+def test_a_gain_counts_from_a_quarter_of_the_noise_or_a_tenth_of_what_is_worth_a_batch():
+    assert module.decided(outlook(value=0.21))[0] == module.GO_ON  # the noise is 0.8
+    assert module.decided(outlook(value=0.19))[0] == module.TRY
+    assert module.decided(outlook(value=0.19), least=2.0)[0] == module.TRY
     assert module.decided(outlook(value=0.21), least=2.0)[0] == module.GO_ON
+    assert module.decided(outlook(value=0.06), least=0.5)[0] == module.GO_ON  # it matters
     assert module.decided(outlook(value=0.0, draw=0.3))[0] == module.GO_ON  # of noise of 0.8
 
 

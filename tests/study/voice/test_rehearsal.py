@@ -179,3 +179,28 @@ def test_methods_that_need_none_are(settings):
     study, _ = searched(8, batch=4, **settings)
     assert rehearsal.can_rehearse(study.opened)
     assert np.isfinite(study.recommend().next_draw_gain)
+
+
+def test_at_a_bound_that_is_reached_nothing_more_is_promised():
+    """Beyond it every trial stands at the bound; in the model the slope goes on."""
+    box = {"a": (0, 1), "b": (0, 1)}
+    study, rng = searched(0, function=lambda theta: 0.0, params=box)
+    while study.counts()["ok"] < 80:
+        told(study, 1, rng, 0.1, lambda theta: 3.0 * float(np.sum(theta)))
+    assert min(study.mean_policy.values()) > 0.99
+    found = study.recommend()
+    assert abs(found.next_gain) < 0.01
+    assert found.verdict != "go on"
+
+
+def test_between_moves_forecast_and_verdict_stay():
+    study, rng = searched(24, batch=8)
+    found = [study.recommend()]
+    for _ in range(3):
+        told(study, 1, rng)
+        found.append(study.recommend())
+    assert [one.next_results for one in found] == [8, 7, 6, 5]
+    for one in found[1:]:
+        assert one.next_gain == pytest.approx(found[0].next_gain, rel=1e-9)
+        assert one.next_draw_gain_interval == pytest.approx(found[0].next_draw_gain_interval)
+        assert one.verdict == found[0].verdict

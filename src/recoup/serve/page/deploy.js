@@ -7,6 +7,7 @@ import { number, percent, short } from "./numbers.js";
 import { titled, valued } from "./values.js";
 
 const BETWEEN = "best between (95\u00a0%)";
+const MEAN = "mean policy";
 
 export function deploy(context) {
   const { study, base } = context;
@@ -49,7 +50,7 @@ export function deploy(context) {
     return update();
   };
   const node = h(
-    "div", {}, h("h1", {}, "Stop, and deploy"), verdict, words,
+    "div", {}, h("h1", {}, "What to deploy"), verdict, words,
     h(
       "form.card", { onsubmit: asked, "aria-label": "Ask further" },
       h(
@@ -93,14 +94,17 @@ function saving(path, name) {
 
 function values(context, found) {
   const { parameters } = context.study;
+  const mean = parameters.some((one) => found.mean_policy?.[one.name] !== found.params[one.name]) ? found.mean_policy : null;
   const row = (label, name, value) => {
-    const cells = [valued(value), h("td.number", { "data-head": BETWEEN }, best(found.best_between?.[name]))];
+    const beside = mean ? [valued(mean[name] ?? value)] : [];
+    beside.forEach((cell) => cell.setAttribute("data-head", MEAN));
+    const cells = [valued(value), ...beside, h("td.number", { "data-head": BETWEEN }, best(found.best_between?.[name]))];
     cells.forEach((cell) => cell.setAttribute("role", "cell")); // on a phone it is laid out otherwise
     return h("tr", { role: "row" }, h("th", { scope: "row", role: "rowheader" }, label), cells);
   };
   const rows = parameters.map((one) => row(titled(one), one.name, found.params[one.name]));
   const frozen = Object.entries(found.frozen ?? {}).map(([name, value]) => row([named(name), " (kept fixed)"], name, value));
-  const heads = ["parameter", "value", BETWEEN].map((text, i) => h("th", { scope: "col", role: "columnheader", class: i ? "number" : null }, text));
+  const heads = ["parameter", "value", ...(mean ? [MEAN] : []), BETWEEN].map((text, i) => h("th", { scope: "col", role: "columnheader", class: i ? "number" : null }, text));
   const table = h("table.deployed", { role: "table" }, h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, heads)), h("tbody", { role: "rowgroup" }, rows, frozen));
   return [
     h("div.scroll", { tabIndex: 0, role: "region", "aria-label": "Values to deploy" }, table),

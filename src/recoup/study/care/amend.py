@@ -83,6 +83,7 @@ def result_instead(study: Opened, number: int, drop: str | None, **how: Given) -
         )
     asked_for = study.limits if before.status == FAILED else Limits()
     told = told_of(**how, also=numbers, layout=study.layout, discount=study.discount)
+    study.ends.check(study.goal.noun, told.value, how.get("values"))
     return told_within(asked_for, told, numbers)
 
 

@@ -29,7 +29,7 @@ from recoup.study.reader.batches import LATER, check_not_given
 from recoup.study.reader.opened import Opened, check_own_family
 from recoup.study.reader.settings import (
     CHARTS,
-    RETURN_UNIT,
+    OF_RESULTS,
     STEPPING,
     UNITS,
     as_said,
@@ -128,7 +128,7 @@ def _settings(study: Opened, changes: Settings, change: Change | None) -> tuple[
     name = changes.get("method", study.method.name)
     if name == study.method.name:  # with the settings that it has, not with those of today
         changes = {key: value for key, value in changes.items() if key != "method"}
-    keys = ("dim", "batch", "seed", "params", RETURN_UNIT, LIMITS, WITHIN)
+    keys = ("dim", "batch", "seed", "params", *OF_RESULTS)
     given = {key: study.settings[key] for key in keys if key in study.settings}
     if LIMITS in changes and are_none(changes[LIMITS]):
         given.pop(WITHIN, None)

@@ -48,7 +48,7 @@ from recoup.study.reader.version import stored_version
 from recoup.study.space.candidates import means_given, stds_given, theta_given
 from recoup.study.space.charts import chart_of, elsewhere, moved
 from recoup.study.space.frozen import frozen_in
-from recoup.study.space.goals import goal_of
+from recoup.study.space.goals import ends_of, goal_of
 from recoup.study.space.limits import limits_of
 from recoup.study.space.parameters import (
     Parameter,
@@ -91,7 +91,7 @@ class Opened:
             check_settings(self.settings, self.method)
             self.goal = goal_of(self.settings)
             self.sign = self.goal.sign  # of what was told, where larger is better
-            self.limits = limits_of(self.settings)
+            self.limits, self.ends = limits_of(self.settings), ends_of(self.settings)
             self.parameters = parameters_in(self.settings)
             self.layout = layout_of(self.settings, self.method)
             self.charts, self.frozen = charts_of(self.settings), frozen_in(self.settings)

@@ -42,6 +42,7 @@ from recoup.study.reader.batches import (
     reaching_bounds,
     usual_batch,
 )
+from recoup.study.space import goals
 from recoup.study.space.candidates import means_given, stds_given
 from recoup.study.space.goals import GOAL, MAXIMIZE, Goal, goal_given, goal_of, turned_row
 from recoup.study.space.limits import LIMITS, WITHIN, check_no_parameters, limits_given, limits_of
@@ -62,6 +63,7 @@ from recoup.study.space.parameters import checked as checked_parameters
 RUN = "run"  # the plan, in the study of a run of `recoup train`
 CHARTS = "charts"  # earlier bounds of the parameters, of a fork
 UNITS, RETURN_UNIT = "units", "return_unit"  # of parameters by name, and of returns: for people
+OF_RESULTS = (RETURN_UNIT, *goals.ENDS, LIMITS, WITHIN)  # settings, which a fork has too
 ROW = "row"  # of a method that is not in our table
 DEFAULTS = "defaults"  # settings that may have no effect on the method
 STEPPING = ("update", "epsilon", "kl")  # settings of an update rule, whose memory is its own
@@ -225,7 +227,7 @@ def completed(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
     """All settings of a study that may be older, whose names stay as they are."""
     said, given = goal_given(given)
     parameters = with_units(parameters_given(given.pop("params", None)), given.pop(UNITS, None))
-    return_unit = given.pop(RETURN_UNIT, None)
+    return_unit, ends = given.pop(RETURN_UNIT, None), goals.ends_given(given)
     limits = given.pop(LIMITS, None), given.pop(WITHIN, None)
     dim = _dim(given.pop("dim", None), parameters)
     method = given.pop("method", DEFAULT_METHOD)
@@ -256,9 +258,8 @@ def completed(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
         found["params"] = plain(parameters)
     if units := units_of(parameters):
         found[UNITS] = units
-    if return_unit is not None:
-        found[RETURN_UNIT] = check_unit("returns", return_unit)
-    found |= limits_given(*limits, row)
+    found |= {} if return_unit is None else {RETURN_UNIT: check_unit("returns", return_unit)}
+    found |= ends | limits_given(*limits, row)
     if (said or goal) != MAXIMIZE:
         found[GOAL] = (said or goal).word
     return found | plain_method(row)
@@ -277,7 +278,7 @@ def check_same(path: Path, settings: Settings, given: Settings) -> None:
     if not given:
         return
     keys = ("dim", "method", "batch", "seed", "params", "horizon", "actions", "discount")
-    made = {key: settings[key] for key in (*keys, RETURN_UNIT, LIMITS, WITHIN) if key in settings}
+    made = {key: settings[key] for key in (*keys, *OF_RESULTS) if key in settings}
     if "params" in given:  # which say how many there are
         made.pop("dim")
     if ROW in settings:
@@ -285,13 +286,12 @@ def check_same(path: Path, settings: Settings, given: Settings) -> None:
     asked = completed({**made, **_as_made(settings, given)}, goal)
     if UNITS in asked:  # what has one must have the same; where none is said, the file's stays
         asked[UNITS] = {**settings.get(UNITS, {}), **asked[UNITS]}
-    units = [UNITS] if UNITS in asked else []
     if LATER in settings and "batch" in given:
         raise InputError(
             f"the study in {path} was made with a batch that grows, {batch_in_words(settings)}: "
             "leave batch out to go on, or start another study in another file."
         )
-    for key in (*given, *units, *_said_by(given.get("method"))):
+    for key in (*given, *asked.keys() & {UNITS}, *_said_by(given.get("method"))):
         mine, other = settings.get(key), asked.get(key)
         if mine != other and not _may_be_same(mine, other):
             shown = other if key == "method" or _is_python(other) else given.get(key, other)

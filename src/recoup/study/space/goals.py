@@ -4,14 +4,18 @@ Inside, larger is better everywhere. What is told is stored and shown as it was 
 where results are read to compute with, and what comes of that is turned back where it is shown.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from recoup.checks import check_choice
+import numpy as np
+
+from recoup.checks import InputError, check_choice, check_number
 from recoup.core.types import Array, Given, Plain, Settings
 from recoup.engine.methods import Method
 
 GOAL = "goal"  # the setting of a study of costs; others have none
+ENDS = ("return_above", "return_below")  # the settings of what a result cannot be
 
 
 class Goal(NamedTuple):
@@ -44,6 +48,41 @@ MINIMIZE = Goal(
     "bottom",
 )
 GOALS = {goal.word: goal for goal in (MAXIMIZE, MINIMIZE)}
+
+
+class Ends(NamedTuple):
+    """Between what results lie, as they are told: below or above them none can be."""
+
+    low: float = -np.inf
+    high: float = np.inf
+
+    def check(self, noun: str, value: float | None, values: Iterable[float] | None) -> None:
+        """Raises where a result, or that of one of several episodes, cannot be."""
+        for one in [value] if values is None else values:
+            if one is not None and not self.low <= one <= self.high:
+                side, end = ("below", self.low) if one < self.low else ("above", self.high)
+                raise InputError(f"a {noun} of this study cannot be {side} {end:g}, got {one:g}.")
+
+    def within(self, *values: float) -> list[float]:
+        """Expected returns, as far as they can be."""
+        return [float(x) for x in np.clip(values, *self)]
+
+
+def ends_of(settings: Settings) -> Ends:
+    """Between what the results of a study lie, by its settings."""
+    given = (settings.get(key) for key in ENDS)
+    said = [x if x is None else check_number(key, x) for key, x in zip(ENDS, given, strict=True)]
+    found = Ends(*(end if x is None else x for x, end in zip(said, Ends(), strict=True)))
+    if not found.low < found.high:
+        raise InputError(f"return_above ({found.low:g}) must be below return_below.")
+    return found
+
+
+def ends_given(given: Plain) -> Plain:
+    """The ends among settings, checked, and taken from them."""
+    found = {key: given.pop(key) for key in ENDS if given.get(key) is not None}
+    ends = zip(ENDS, ends_of(found), strict=True)
+    return {key: end for key, end in ends if key in found}
 
 
 def goal_of(settings: Settings) -> Goal:

@@ -63,9 +63,10 @@ def evaluate(opened: Opened, mover: MoveMaker, mean: Given, std: Given) -> Evalu
             found = found._replace(worth=worth, censored=left_out)
         doubt = _doubt(opened, target, found.worth)
     worth = found.worth
-    low, high = turned_ends(*worth.interval, opened.sign)
+    ends = turned_ends(*worth.interval, opened.sign)
+    mean, low, high = opened.ends.within(turned(worth.mean, opened.sign), *ends)
     return Evaluation(
-        mean=turned(worth.mean, opened.sign),
+        mean=mean,
         stderr=worth.stderr,
         ess=worth.ess,
         pareto_k=pareto_k(found.weights),

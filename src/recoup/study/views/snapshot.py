@@ -134,10 +134,11 @@ class Snapshot(NamedTuple):
     until_move: int  # results
     counts: Counts  # of trials
     dates: Times  # of what happened
-    params: Plain  # the mean policy, in the user's units: what to deploy; none where its
-    # family is one that only Python can give, and was not given
+    params: Plain  # what to deploy, in the user's units: the mean policy before the first result;
+    # none where its family is one that only Python can give, and was not given
+    mean_policy: Plain  # the mean of the newest distribution, likewise
     frozen: Plain  # with it: parameters that are searched no more
-    recommendation: Recommendation | None  # of it: what it is worth, what to do; None: no result
+    recommendation: Recommendation | None  # what that is worth, what to do; None: no result
     of_mean_policy: str  # the expected return of the mean policy, in a sentence
     distribution: list[Deployed]  # the newest: means, and one standard deviation around them; or
     # none, likewise
@@ -207,13 +208,15 @@ class Snapshot(NamedTuple):
         >>> text = json.dumps(now.plain())
         """
         told, judged = self.recommendation, self.evaluation
-        mean = told and (told.expected, told.stderr, list(told.interval), told.rests_on)
+        one = told and told.of_mean
+        mean = one and (one.value, one.stderr, list(one.interval), one.rests_on)
         draw = judged and (judged.mean, judged.stderr, list(judged.interval), judged.words)
         found = {
             **{key: getattr(self, key) for key in AS_THEY_ARE},
             "counts": self.counts._asdict(),
             "dates": self.dates._asdict(),
             "deploy": self.params,
+            "mean_policy": self.mean_policy,
             "frozen": self.frozen,
             "expected_return_of_mean_policy": _worth(mean, self.of_mean_policy),
             "expected_return_of_a_draw": _worth(draw, self.of_a_draw),
@@ -253,7 +256,8 @@ def snapshot(study: Door, *, compiling: bool = True) -> Snapshot:
             until_move=found["until_move"],
             counts=_counts(opened, found),
             dates=Times(*map(_iso, store.dates())),
-            params=_params(opened),
+            params=_params(opened) if told is None else told.params,
+            mean_policy=_params(opened),
             frozen={row.name: row.value for row in opened.frozen},
             recommendation=told,
             of_mean_policy=of_mean_policy(told, why_not, goal),
@@ -274,7 +278,8 @@ def of_mean_policy(found: Recommendation | None, why_not: str = "", goal: Goal =
     """The expected return of the mean policy, in a sentence."""
     if found is None:
         return expected_return(nan, nan, nan, why_not, goal, MEAN_POLICY)
-    return expected_return(found.expected, *found.interval, found.rests_on, goal, MEAN_POLICY)
+    one = found.of_mean
+    return expected_return(one.value, *one.interval, one.rests_on, goal, MEAN_POLICY)
 
 
 def of_a_draw(

@@ -110,6 +110,13 @@ def deployed(study: Opened) -> list[Deployed]:
     ]
 
 
+def to_deploy(rows: Sequence[Deployed], params: Plain) -> list[Deployed]:
+    """The rows of the mean policy, or of other parameters, which no spread is known around."""
+    if all(params[row.name] == row.value for row in rows):
+        return list(rows)
+    return [row._replace(value=params[row.name], low=None, high=None, chances=None) for row in rows]
+
+
 def chances_of(study: Opened) -> dict[str, dict[str, float]]:
     """How likely each choice is, of every parameter that is one of several."""
     numbers, found = study.store.newest().numbers, {}

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from math import ceil, isfinite
 from typing import NamedTuple
 
-import numpy as np
-
 from recoup.engine.methods import Method
 from recoup.engine.parts import PARTS
 from recoup.study.voice.doubts import NO_DOUBT, Doubt
@@ -15,11 +13,11 @@ from recoup.study.voice.rehearsal import Forecast
 from recoup.study.voice.worths import AT_MEAN, MeanPolicyWorth
 
 GO_ON, STOP, TRY = "go on", "stop", "try the mean"
-SMALL_GAIN = 0.25  # of what one return varies: a gain of a batch below this is none
+SMALL_GAIN = 0.25  # of the noise of one return: a gain of a batch below this is none
 SURE = 0.5  # likewise: an expected return that is known as well as this is known
-TENTH = 0.1  # of the error of what is deployed, or of what is worth a batch: less is no gain
+TENTH = 0.1  # of what is worth a batch: less is no gain
 SOON = 3  # distributions before which it is too soon to stop
-MOST_TRIES = 50
+STUDENT = 2.1  # errors of a mean to either side of a 95 % interval of as many trials as it takes
 MOST_BATCHES = 12  # that are rehearsed for a budget
 SHORTER = {"epsilon": "a shorter epsilon", "kl": "a smaller kl"}  # of steps, by their setting
 
@@ -59,11 +57,11 @@ class VerdictBasis(NamedTuple):
 def decided(outlook: VerdictBasis, least: float = 0.0) -> tuple[str, int]:
     """What to do, and how often to try the mean where that is it.
 
-    Go on while the next batch should bring the mean policy a tenth of the error of its expected
-    return, and of what is worth a batch, or a draw a quarter of what one return varies by, or
-    it is too soon to say; then know what it is worth, and whether it fails; then stop. Stop at once
-    where the last batches surely lost. Go on where the mean policy does not keep its limits surely
-    enough, or fails too often.
+    Go on while the next batch should bring the mean policy, or a draw, a quarter of the noise of
+    one return, or the mean policy a tenth of what is worth a batch; or it is too soon to say. Then
+    know what it is worth, and whether it fails; then stop. Stop at once where the last batches
+    surely lost. Go on where the mean policy does not keep its limits surely enough, or fails too
+    often.
     """
     past = outlook.past
     if outlook.outside:
@@ -81,9 +79,9 @@ def decided(outlook: VerdictBasis, least: float = 0.0) -> tuple[str, int]:
     if on:
         return GO_ON, 0
     half = (outlook.worth.interval.high - outlook.worth.interval.low) / 2
-    if half <= SURE * past.spread or past.spread == 0:
-        return (TRY, outlook.untried) if outlook.untried else (STOP, 0)
-    return TRY, _tries(outlook)
+    sure = past.spread == 0 or half <= SURE * _varies(outlook)
+    tries = outlook.untried if sure else _tries(outlook)
+    return (TRY, tries) if tries else (STOP, 0)
 
 
 def has_lost(outlook: VerdictBasis) -> bool:
@@ -94,16 +92,22 @@ def has_lost(outlook: VerdictBasis) -> bool:
 
 def _is_enough(outlook: VerdictBasis, policy: float, draw: float, least: float) -> bool:
     """Whether a batch that should bring so much is worth it."""
-    error = outlook.worth.stderr if isfinite(outlook.worth.stderr) else 0.0
-    return policy >= TENTH * max(error, least) or draw >= max(SMALL_GAIN * outlook.noise, least)
+    small = SMALL_GAIN * outlook.noise
+    return policy >= (TENTH * least if least else small) or draw >= max(small, least)
 
 
 def _tries(outlook: VerdictBasis) -> int:
-    """How often to try the mean for its expected return to be known as well as counts."""
+    """How often more to try the mean for its expected return to be known as well as counts."""
+    varies, worth = _varies(outlook), outlook.worth
+    noise = outlook.noise if isfinite(outlook.noise) else varies
+    needed = (STUDENT * noise / (SURE * varies)) ** 2
+    return max(ceil(max(needed, AT_MEAN)) - (worth.results if worth.alone else 0), 0)
+
+
+def _varies(outlook: VerdictBasis) -> float:
+    """What one return varies by: its noise; without any, by how much draws differ too."""
     spread = outlook.past.spread
-    varies = outlook.noise if isfinite(outlook.noise) else spread
-    needed = (2 * min(varies / (SURE * spread), MOST_TRIES)) ** 2 if spread > 0 else AT_MEAN
-    return int(np.clip(ceil(needed), AT_MEAN, MOST_TRIES))
+    return outlook.noise if outlook.noise >= TENTH * spread else spread
 
 
 def shorter_steps(row: Method) -> str:

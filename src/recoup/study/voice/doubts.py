@@ -8,7 +8,7 @@ from recoup.study.reader.opened import Opened
 from recoup.study.voice import sentences
 from recoup.study.voice.landscape import ModelledResults, remembered, why_none
 from recoup.study.voice.slips import Slip, slips
-from recoup.study.voice.worths import MeanPolicyWorth
+from recoup.study.voice.worths import MeanPolicyWorth, as_shown
 
 DOUBTED = 2  # results that stand out, of which it is said
 LOOKED_AT = 4  # the farthest of them, each of which is left out alone
@@ -58,8 +58,8 @@ def doubted(
     if other is None and not sure:
         return NO_DOUBT
     if other is not None:
-        shown = other.times(results.unit * study.sign)
-        said = sentences.without_slips(len(named), shown.value, *shown.interval, study.goal)
+        here = as_shown(study, results, other)
+        said = sentences.without_slips(len(named), here.value, *here.interval, study.goal)
     more = sentences.others_stand_out(len(named) - DOUBTED) if len(named) > DOUBTED else ""
     words = [*(slip.words for slip in named[:DOUBTED]), more, said]
     return Doubt(sorted(slip.trial for slip in named), " ".join(filter(None, words)))

@@ -69,6 +69,24 @@ class ModelledResults(NamedTuple):
         return self._replace(told=told, known=[x for x in self.known if x.trial not in trials])
 
 
+class LastMove(NamedTuple):
+    """The results as they were when the last move was made, and the trials told since."""
+
+    results: ModelledResults
+    later: list[Asked]
+
+
+def at_last_move(study: Opened, results: ModelledResults) -> LastMove:
+    """The results of the last move, or all of them where these are too few for a model.
+
+    Trials of no distribution of the study are among them whenever they were told.
+    """
+    mark = study.store.last_notes().counted
+    later = [trial for trial, x in results.told if x.counted is not None and x.counted > mark]
+    then = results.without({trial.id for trial in later})
+    return LastMove(results, []) if why_none(study, then) else LastMove(then, later)
+
+
 class Landscape(NamedTuple):
     """The model, in coordinates in which a distribution is N(0, I)."""
 

@@ -31,7 +31,7 @@ from recoup.study.voice.landscape import (
     results_of,
     why_none,
 )
-from recoup.study.voice.worths import MeanPolicyWorth, by_model, of_mean
+from recoup.study.voice.worths import MeanPolicyWorth, as_shown, by_model, of_mean
 
 MOST_PARAMETERS = 30  # of which it is said which matter
 SAME = 0.01  # standard deviations up to which a number is the mean policy's, typed
@@ -115,9 +115,9 @@ def predict(study: Opened, params: Given) -> Prediction:
             rho = Diagonal(theta, results.std)
         failing = failing_of(study, results.told, theta, results.std)
         limits = keeping_of(study, results, rho)
-        worth = _worth(study, results, rho, landscape)
-        doubt = doubted(study, results, worth, lambda rest: _worth(study, rest, rho, fitted))
-        here = worth.times(results.unit * study.sign)
+        worth = worth_at(study, results, rho, landscape)
+        doubt = doubted(study, results, worth, lambda rest: worth_at(study, rest, rho, fitted))
+        here = as_shown(study, results, worth)
     known = bool(np.isfinite(here.value))
     fails = sentences.fails(*failing[:4]) if failures_of(results.told) else ""
     said = sentences.not_predicted(here.rests_on)
@@ -152,7 +152,7 @@ def _is_mean(study: Opened, results: ModelledResults, theta: np.ndarray) -> bool
     )
 
 
-def _worth(
+def worth_at(
     study: Opened, results: ModelledResults, rho: Diagonal | None, model: Callable[..., Landscape]
 ) -> MeanPolicyWorth:
     """What the middle of `rho` is worth, over the unit; of None the mean policy, as `recommend`.

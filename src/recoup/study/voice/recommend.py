@@ -1,6 +1,7 @@
 """Which parameters to deploy, what they are worth, and whether to go on. No JAX."""
 
 from collections.abc import Sequence
+from functools import partial
 from math import isfinite
 from typing import NamedTuple
 
@@ -30,13 +31,16 @@ from recoup.study.voice.deciding import (
     planned,
     shorter_steps,
 )
-from recoup.study.voice.doubts import doubted
+from recoup.study.voice.deploying import NEWEST, Candidate, Known, deployed
+from recoup.study.voice.doubts import Doubt, doubted
 from recoup.study.voice.failing import Failing, Tried, in_order, tried_of
 from recoup.study.voice.gained import Batch, gained, times
 from recoup.study.voice.keeping import Within, keeping_of, outside, refused, within_words
 from recoup.study.voice.landscape import (
     Landscape,
+    LastMove,
     ModelledResults,
+    at_last_move,
     everywhere,
     fitted,
     landscape,
@@ -44,9 +48,9 @@ from recoup.study.voice.landscape import (
     results_of,
     why_none,
 )
-from recoup.study.voice.predict import Matters, matters
+from recoup.study.voice.predict import Matters, matters, worth_at
 from recoup.study.voice.rehearsal import Forecast, Scene, can_rehearse, forecasts
-from recoup.study.voice.worths import MeanPolicyWorth, of_mean
+from recoup.study.voice.worths import MeanPolicyWorth, as_shown, of_mean
 
 LATE = 4  # batches of which it is asked whether they strayed from limits
 
@@ -62,8 +66,10 @@ class Recommendation(NamedTuple):
     The mean policy is the one to deploy. ...
     """
 
-    theta: np.ndarray  # [P] the mean policy, in the user's units
+    theta: np.ndarray  # [P] in the user's units: what `deploys` names
     params: Plain  # the same by name
+    deploys: str  # mean (the newest: `Study.mean_policy`), earlier mean, trial, or start
+    number: int | None  # of the move that made it, or of the trial; None of the start
     frozen: Plain  # with them: parameters that are searched no more
     low: np.ndarray  # [P] of the 95 % interval of the best value of each, the others staying
     high: np.ndarray  # infinite where the best may lie beyond what was tried
@@ -72,6 +78,7 @@ class Recommendation(NamedTuple):
     stderr: float  # of that
     interval: Interval  # 95 %
     rests_on: str  # what it was taken from, in words
+    of_mean: MeanPolicyWorth  # the same of the mean policy, whether it is to be deployed or not
     improbable: list[int]  # trials whose results stand out, to be looked at
     failing: Failing  # how often they fail
     limits: list[Within]  # how surely they keep each limit
@@ -126,6 +133,7 @@ class Recommendation(NamedTuple):
             "theta": [word if isinstance(word, str) else value for word, value in pairs],
             "batches": [batch._asdict() for batch in self.batches],
             "failing": self.failing._asdict(),
+            "of_mean": self.of_mean._asdict() | {"interval": list(self.of_mean.interval)},
             "limits": [row._asdict() for row in self.limits],
             "best_between": dict(zip(self.params, self.best, strict=True)),
             "plan": None if self.plan is None else self.plan._asdict(),
@@ -140,7 +148,7 @@ class Recommendation(NamedTuple):
 def recommend(
     study: Opened, mover: MoveMaker, worth: float | None = None, budget: int | None = None
 ) -> Recommendation:
-    """The mean policy, what its neighbourhood says, what the next batch should gain, what to do.
+    """What to deploy, what it is worth, what the next batch should gain, what to do.
 
     Nothing is computed by the search's weights: a model of the returns near the mean says what it
     is worth and where each parameter is best; trials of the mean itself, where there are enough,
@@ -150,21 +158,24 @@ def recommend(
     budget = None if budget is None else check_count("budget", budget)
     with study.store.reading():
         results = results_of(study)
-        tried = tried_of(study, results)
-        limits, fails = keeping_of(study, results), bool(tried.refused)
+        tried, limits = tried_of(study, results), keeping_of(study, results)
+        fails = bool(tried.refused)
         if not fails:
             tried = tried._replace(refused=refused(limits, study.limits.within))
         none = why_none(study, results)
         found = None if none else landscape(study, results)
-        best = best_of_each(study, results, None if found is None else everywhere(found, results))
-        batches, past = gained(results.known)
+        wide = None if found is None else everywhere(found, results)
+        best = best_of_each(study, results, wide)
+        then = at_last_move(study, results)
+        batches, past = gained(then.results.known)
         now = of_mean(study, results, found, none)
+        taken = deployed(study, results, wide, Known(now, limits, tried))
         outlook = VerdictBasis(
             worth=now,
-            doubt=doubted(study, results, now, lambda rest: _again(study, rest)),
+            doubt=_doubt(study, results, *taken),
             batches=len(batches),
             past=past,
-            coming=_coming(study, mover, results, found, budget),
+            coming=_coming(study, mover, then, found, budget),
             noise=np.nan if found is None else found.belief.noise,
             climbs=best.climbs,
             wrong=_better(study, results, limits, best.wrong),
@@ -178,15 +189,18 @@ def recommend(
         due = "" if study.until_move() else sentences.due(study.lacks)
     verdict, tries = decided(outlook, least / results.unit)
     plan = None if budget is None else planned(outlook, budget, least / results.unit)
-    told = _told(study, results, outlook, best, tried, (verdict, tries, plan))
+    told = _told(study, results, outlook, best, taken, (verdict, tries, plan))
     said = sentences.what_matters(explained, best.known, study.goal)
     words = filter(None, [due, told.words, said, frozen_words(study.frozen)])
     return told._replace(matters=explained, words=" ".join(words))
 
 
-def _again(study: Opened, rest: ModelledResults) -> MeanPolicyWorth:
-    """What the mean policy is worth by a part of the results, which is not remembered."""
-    return of_mean(study, rest, fitted(study, rest), "")
+def _doubt(study: Opened, results: ModelledResults, one: Candidate, known: Known) -> Doubt:
+    """Which results that stand out the worth of what is deployed rests on."""
+    is_mean = np.array_equal(one.theta, results.mean)
+    rho = None if is_mean else Diagonal(one.theta, results.std)
+    again = partial(worth_at, study, rho=rho, model=fitted)
+    return doubted(study, results, known.worth, again)
 
 
 def _better(
@@ -215,23 +229,21 @@ def _told(
     results: ModelledResults,
     outlook: VerdictBasis,
     best: Best,
-    tried: Tried,
+    taken: tuple[Candidate, Known],
     decision: tuple[str, int, BudgetPlan | None],
 ) -> Recommendation:
     """A recommendation in the user's units and words."""
     unit, signed = results.unit, results.unit * study.sign  # a gain is better, either way
-    worth, past = outlook.worth.times(signed), outlook.past.times(unit)
+    (one, known), past = taken, outlook.past.times(unit)
+    worth, worth_of_mean = (as_shown(study, results, x) for x in (known.worth, outlook.worth))
     verdict, tries, plan = decision
     plan = None if plan is None else plan._replace(gain=plan.gain * unit)
-    coming = outlook.coming[0] if outlook.coming else None
-    theta = study.in_units(results.mean)
-    policy, draw = (
-        (np.nan, NOTHING) if x is None else (x.value * unit, times(x.interval, unit))
-        for x in ((None, None) if coming is None else (coming.policy, coming.draw))
-    )
+    theta = study.in_units(one.theta)
     found = Recommendation(
         theta=theta,
         params=study.params(theta),
+        deploys=one.what,
+        number=one.number,
         frozen={row.name: row.value for row in study.frozen},
         low=best.low,
         high=best.high,
@@ -240,17 +252,14 @@ def _told(
         stderr=worth.stderr,
         interval=worth.interval,
         rests_on=worth.rests_on,
+        of_mean=worth_of_mean,
         improbable=outlook.doubt.trials,
-        failing=tried.failing,
-        limits=outlook.limits,
+        failing=known.tried.failing,
+        limits=known.limits,
         batches=[batch.times(signed) for batch in gained(results.known)[0]],
         gain=past.each,
         gain_interval=past.interval,
-        next_results=0 if coming is None else coming.results,
-        next_gain=policy[0],
-        next_gain_interval=policy[1],
-        next_draw_gain=draw[0],
-        next_draw_gain_interval=draw[1],
+        **_next_gains(outlook.coming, unit),
         verdict=verdict,
         tries=tries,
         plan=plan,
@@ -258,7 +267,25 @@ def _told(
         words="",
         direction=study.goal.word,
     )
-    return found._replace(words=_words(found, outlook, tried, past.spread, study.goal))
+    return found._replace(words=_words(found, outlook, known, past.spread, study.goal))
+
+
+def _next_gains(coming: Sequence[Forecast], unit: float) -> Plain:
+    """What the next move should gain, in the user's units; not a number where nothing says so."""
+    if not coming:
+        return {
+            "next_results": 0,
+            **dict.fromkeys(("next_gain", "next_draw_gain"), np.nan),
+            **dict.fromkeys(("next_gain_interval", "next_draw_gain_interval"), NOTHING),
+        }
+    first = coming[0]
+    return {
+        "next_results": first.results,
+        "next_gain": first.policy.value * unit,
+        "next_gain_interval": times(first.policy.interval, unit),
+        "next_draw_gain": first.draw.value * unit,
+        "next_draw_gain_interval": times(first.draw.interval, unit),
+    }
 
 
 def _limits(study: Opened, results: ModelledResults, found: list[Within]) -> Plain:
@@ -274,29 +301,40 @@ def _limits(study: Opened, results: ModelledResults, found: list[Within]) -> Pla
 def _coming(
     study: Opened,
     mover: MoveMaker,
-    results: ModelledResults,
+    then: LastMove,
     found: Landscape | None,
     budget: int | None,
 ) -> list[Forecast]:
     """What the next moves should gain, as many as a budget allows for."""
-    if found is None or results.unit != 1.0 or not can_rehearse(study) or not study.until_move():
+    unit = then.results.unit
+    if found is None or unit != 1.0 or not can_rehearse(study) or not study.until_move():
         return []  # returns as large or small as numbers go are not imagined
     batches = 1 if budget is None else int(np.clip(budget // study.batch, 1, MOST_BATCHES))
-    return forecasts(Scene(study, mover.next_results(), found, results.unit), batches)
+    model = fitted(study, then.results) if then.later else found
+    return forecasts(Scene(study, mover.next_results(), model, unit, then.later), batches)
 
 
 def _words(
-    found: Recommendation, outlook: VerdictBasis, tried: Tried, spread: float, goal: Goal
+    found: Recommendation, outlook: VerdictBasis, known: Known, spread: float, goal: Goal
 ) -> str:
+    tried, mean, other = known.tried, found.of_mean, ""
+    take = sentences.deploy(tried.times, tried.failed, tried.refused, tried.more)
+    if found.deploys != NEWEST:
+        name = sentences.deployed_name(found.deploys, found.number)
+        take = sentences.deploy_other(name, tried.refused)
+        here = (found.expected, *found.interval, found.rests_on, goal, name)
+        other = "" if known.worth is outlook.worth else sentences.expected_return(*here)
+    of_mean = sentences.expected_return(mean.value, *mean.interval, mean.rests_on, goal)
     said = [
-        sentences.deploy(tried.times, tried.failed, tried.refused, tried.more),
+        take,
         *(within_words(row) for row in found.limits),
-        sentences.expected_return(found.expected, *found.interval, found.rests_on, goal),
+        other or of_mean,
         outlook.doubt.words,
-        "" if outlook.worth.alone else sentences.left_out_of_that(tried.left_out),
+        "" if known.worth.alone else sentences.left_out_of_that(tried.left_out),
         sentences.fails(*tried.failing[:4]) if tried.failures else "",
+        of_mean if other else "",
         sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),
-        *(sentences.better_choice(*row) for row in outlook.wrong),
+        *(sentences.better_choice(*x) for x in outlook.wrong if found.params[x[0]] == x[1]),
         _next(found, outlook, spread, goal, tried),
     ]
     if found.plan is not None:

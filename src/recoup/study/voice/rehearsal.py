@@ -7,21 +7,23 @@ says what the new mean policy and the new distribution are worth beside today's.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from recoup.core.plain.belief import FittedCell, Looks, factored, joined
+from recoup.core.types import Rho
 from recoup.core.worth import Interval, quantile
 from recoup.engine.plain import can_move
-from recoup.store.rows import DRAWN, MIRROR, SAMPLED
+from recoup.store.rows import DRAWN, MIRROR, SAMPLED, Asked
 from recoup.study.moves.settling import begin
 from recoup.study.moves.steps import Before
 from recoup.study.reader.batches import batch_after
 from recoup.study.reader.ledger import Ledger
 from recoup.study.reader.ledger import Results as Rows
 from recoup.study.reader.opened import Opened
+from recoup.study.space.charts import at_bounds
 from recoup.study.voice.landscape import Landscape, doubt, may_be_better, reaching
 
 DRAWS = ((10, 32), (30, 12), (100, 8), (np.inf, 6))  # rehearsals, by the number of parameters
@@ -45,12 +47,16 @@ class Forecast(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """What all rehearsals of a study share."""
+    """What all rehearsals of a study share.
+
+    Where some came `later` they begin at the last move, so that forecasts change with moves alone.
+    """
 
     study: Opened
     ledger: Ledger
-    found: Landscape
+    found: Landscape  # of what was known then
     unit: float  # of the model's returns
+    later: Sequence[Asked] = ()  # trials whose results came after it
 
 
 class Stage(NamedTuple):
@@ -79,9 +85,10 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     """
     study, belief = scene.study, scene.found.belief
     draws = next(draws for most, draws in DRAWS if study.dim <= most)
-    rng = np.random.default_rng([study.settings["seed"], study.store.counters().counted])
-    sizes = _sizes(study, batches)
-    waiting = [theta for theta, _ in _waiting(study)]
+    rng = np.random.default_rng([study.settings["seed"], study.store.last_notes().id])
+    sizes = _sizes(scene, batches)
+    left = study.until_move() - sizes[0]  # of the first batch some have results
+    waiting = [theta for theta, _ in _waiting(scene)]
     if study.method.mirrored:  # only whole pairs are results
         sizes, waiting = [size + size % 2 for size in sizes], []
     first, *_ = cells = belief.chosen(draws)
@@ -97,37 +104,41 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
         value, stderr = float(np.mean(means[:, batch, of])), float(errors[batch, of])
         return ForecastGain(value, stderr, reaching(value, t * stderr, better))
 
-    return [Forecast(sum(sizes[: i + 1]), gain(i, 0), gain(i, 1)) for i in range(batches)]
+    return [Forecast(sum(sizes[: i + 1]) + left, gain(i, 0), gain(i, 1)) for i in range(batches)]
 
 
-def _sizes(study: Opened, batches: int) -> list[int]:
-    """How many results each of the next moves waits for, as noisy as now; without those there."""
-    last, sizes = study.store.last_move(), [study.until_move()]
-    seen = study.store.counters().counted + sizes[0]
+def _sizes(scene: Scene, batches: int) -> list[int]:
+    """How many results each of the next moves is made of, as noisy as now; but for those there."""
+    study = scene.study
+    last, sizes = study.store.last_move(), [study.batch if scene.later else study.until_move()]
+    seen = study.store.counters().counted + study.until_move()
     for _ in range(batches - 1):
         sizes.append(batch_after(study.settings, last, seen))
         seen += sizes[-1]
     return sizes
 
 
-def _waiting(study: Opened) -> list[tuple[np.ndarray, int]]:
-    """Latent thetas of drawn trials that wait for a result, and the proposals that drew them."""
-    pending = [trial for trial in study.store.pending() if trial.kind in SAMPLED]
-    found = zip(map(study.here, pending), pending, strict=True)
+def _waiting(scene: Scene) -> list[tuple[np.ndarray, int]]:
+    """Latent thetas of drawn trials that had no result yet, and what drew them, as asked."""
+    study = scene.study
+    trials = sorted((*scene.later, *study.store.pending()), key=lambda trial: trial.id)
+    drawn = [trial for trial in trials if trial.kind in SAMPLED]
+    found = zip(map(study.here, drawn), drawn, strict=True)
     return [(theta, int(trial.proposal or 0)) for (theta, inside), trial in found if inside]
 
 
 def _begun(scene: Scene, cell: FittedCell, size: int) -> Stage:
     """How far a study has come before the next `size` results, and where their move begins."""
-    study, ledger, found = scene.study, scene.ledger, scene.found
+    study, ledger = scene.study, scene.ledger
     move, counters = study.store.last_move(), study.store.counters()
-    numbers, rows = study.store.newest().numbers, ledger.results(counters.counted)
-    coming = Counter(proposal for _, proposal in _waiting(study)[:size])
+    upto = move.counted if scene.later else counters.counted
+    numbers, rows = study.store.newest().numbers, ledger.results(upto)
+    coming = Counter(proposal for _, proposal in _waiting(scene)[:size])
     coming[move.proposal] += size - coming.total()
-    start = begin(study, move, counters.counted, coming)
+    start = begin(study, move, upto, coming)
     before = Before(study.store.proposal(start.proposal).numbers, start.memory)
     old = int(np.searchsorted(ledger.counted, start.counted, "right"))
-    today = joined(found.here(), found.draw(study.rho(numbers)))
+    today = _looks(scene, study.rho(numbers))
     return Stage(rows, old, before, counters.last, cell, today, numbers)
 
 
@@ -179,12 +190,20 @@ def _step(scene: Scene, stage: Stage, rows: Rows) -> Before:
 
 def _gains(scene: Scene, stage: Stage) -> np.ndarray:
     """What a rehearsal has gained: mean policy, draw, and the variances of both, over the unit."""
-    found, rho = scene.found, scene.study.rho(stage.before.numbers)
-    looks = joined(stage.today, found.at(rho.mean), found.draw(rho))
+    looks = joined(stage.today, _looks(scene, scene.study.rho(stage.before.numbers)))
     mean, c = stage.cell.expects(looks)
     policy = stage.cell.expects_apart(looks)  # what lies about the mean goes along with it
     variances = [c[i, i] + c[i + 2, i + 2] - 2 * c[i, i + 2] for i in (0, 1)]
     return np.array([policy[2] - policy[0], mean[3] - mean[1], *np.maximum(variances, 0.0)])
+
+
+def _looks(scene: Scene, rho: Rho) -> Looks:
+    """The mean policy of a distribution, and its draws: about a bound, where it lies beyond one."""
+    found, latent = scene.found, np.asarray(rho.mean)[None]
+    there = found.whitened(at_bounds(scene.study.parameters, latent))
+    mean, spread = found.coordinates.of(rho)
+    back = there - found.whitened(latent)
+    return joined(found.belief.looks(there), found.belief.looks(mean + back, spread))
 
 
 def _with_results(rows: Rows, block: np.ndarray, theta: np.ndarray, returns: np.ndarray) -> Rows:

@@ -63,6 +63,26 @@ def deploy(times: int, failed: int, refused: str = "", more: int = 0) -> str:
     return f"{refused or take} It {often}."
 
 
+def deployed_name(what: str, number: int | None) -> str:
+    """What is called so that is deployed: the start, trial 12, the mean after move 3."""
+    if what == "start":
+        return "the start"
+    named = {"trial": f"trial {number}", "earlier mean": f"the mean after move {number}"}
+    return named.get(what, MEAN_POLICY)
+
+
+def deploy_other(name: str, refused: str = "") -> str:
+    """That something else than the newest mean is to be taken, and why.
+
+    `refused` is why the mean policy is not to be taken, if so. Backed by: *voice*, "What to
+    deploy".
+    """
+    if name == "the start":
+        return refused or "Nothing is known to be better than the start yet."
+    why = refused or "The mean policy is not known to be as good."
+    return f"{name[:1].upper()}{name[1:]} is the one to deploy. {why}"
+
+
 def expected_return(
     value: float,
     low: float,
@@ -202,7 +222,7 @@ def go_on_failing(in_a_row: bool) -> str:
     """That what is deployed fails too often yet, or all that came back last did: of now alone."""
     if in_a_row:
         return "Go on until rollouts come back that did not fail."
-    return "Go on: what would be deployed fails too often."
+    return "Go on: the mean policy fails too often."
 
 
 def broke(trial: int, also: Mapping[str, float], limits: Sequence[str]) -> str:

@@ -33,6 +33,13 @@ class MeanPolicyWorth(NamedTuple):
         )
 
 
+def as_shown(study: Opened, results: ModelledResults, worth: MeanPolicyWorth) -> MeanPolicyWorth:
+    """A worth in the user's units, as far as a return can be so."""
+    here = worth.times(results.unit * study.sign)
+    value, *ends = study.ends.within(here.value, *here.interval)
+    return here._replace(value=value, interval=Interval(*ends))
+
+
 def of_mean(
     study: Opened, results: ModelledResults, found: Landscape | None, none: str
 ) -> MeanPolicyWorth:
