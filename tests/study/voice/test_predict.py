@@ -235,7 +235,7 @@ def test_what_is_seen_beside_noise_is_not_said_to_do_nothing():
     It is said to explain little where two standard errors leave no more, and in most studies so.
     """
     said = 0
-    for seed in range(4):
+    for seed in range(8):
         given = {"params": {"a": (0, 1), "b": (0, 1)}, "seed": seed}
         study, rng = recoup.Study.create(None, resolved(given)), np.random.default_rng(seed)
         for _ in range(40):
@@ -249,7 +249,7 @@ def test_what_is_seen_beside_noise_is_not_said_to_do_nothing():
         assert "nothing that can be seen" not in found.words
         assert ("b explains less than 2% of what the returns vary by, " in found.words) == little
         said += little
-    assert said >= 3
+    assert said > 4
 
 
 def test_thetas_of_ones_own_tell_the_model_and_move_nothing():

@@ -104,7 +104,7 @@ def halves(gain):
 
 def test_more_may_be_gained_than_a_smooth_model_sees_and_not_less():
     """By a share of what the mean policy earns over a draw, which others say by the same model."""
-    study, _ = searched(60, seed=1, batch=4)
+    study, _ = searched(60, seed=4, batch=4)
     found = rehearsed(study)[0]
     top = study.recommend().expected - study.evaluate().mean
     for gain in (found.policy, found.draw):
