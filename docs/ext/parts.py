@@ -106,6 +106,7 @@ PARTS = (
             f"{STUDY}.voice.gained.Batch",
             f"{STUDY}.voice.deciding.BudgetPlan",
             f"{STUDY}.voice.predict.Matters",
+            f"{STUDY}.voice.worths.MeanPolicyWorth",
         ),
         f"{A_STUDY}advice = study.recommend(budget=20)\n",
     ),

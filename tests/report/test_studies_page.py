@@ -54,8 +54,8 @@ def test_numbers_stand_side_by_side_and_are_those_of_each_study(two, tmp_path):
     assert cells(page, "moves") == [str(x.moves) for x in now]
     assert cells(page, "best") == [f"{x.best[1]:.6g}, trial {x.best[0].id}" for x in now]
     for text, x in zip(cells(page, "expected, of the mean policy"), now, strict=True):
-        known = np.isfinite(x.recommendation.expected)
-        assert text == "not known" if not known else f"{x.recommendation.expected:.4g}" in text
+        worth = x.recommendation.of_mean.value
+        assert f"{worth:.4g}" in text if np.isfinite(worth) else text == "not known"
     assert cells(page, "what to do") == [x.verdict for x in now]
     assert cells(page, "kp") == [x.distribution[0].text for x in now]
     assert cells(page, "ki") == [now[0].distribution[1].text, "–"]

@@ -288,9 +288,9 @@ class TestBeyond:
         params = {"kp": (1, 100, "log"), "kd": (0, 5)}
         with recoup.Study.open(tmp_path / "a.db", params=params, seed=3) as study:
             tell(study, 12, lambda trial: math.log(trial.params["kp"]) - trial.params["kd"])
-            assert study.recommend().params == {"kp": 100.0, "kd": 0.0}
+            assert dict(study.mean_policy) == {"kp": 100.0, "kd": 0.0}
             said = study.predict({"kp": 100.0, "kd": 0.0})
-            assert said.expected == study.recommend().expected  # the mean policy, typed
+            assert said.expected == study.recommend().of_mean.value  # the mean policy, typed
 
     def test_results_at_a_bound_stay_there_under_other_bounds(self):
         """They were tried at it; no density of other bounds has them there, but for others."""

@@ -86,7 +86,7 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     study, belief = scene.study, scene.found.belief
     draws = next(draws for most, draws in DRAWS if study.dim <= most)
     rng = np.random.default_rng([study.settings["seed"], study.store.last_notes().id])
-    sizes = _sizes(scene, batches)
+    sizes = _sizes(study, batches, scene.later)
     left = study.until_move() - sizes[0]  # of the first batch some have results
     waiting = [theta for theta, _ in _waiting(scene)]
     if study.method.mirrored:  # only whole pairs are results
@@ -107,10 +107,9 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     return [Forecast(sum(sizes[: i + 1]) + left, gain(i, 0), gain(i, 1)) for i in range(batches)]
 
 
-def _sizes(scene: Scene, batches: int) -> list[int]:
+def _sizes(study: Opened, batches: int, later: Sequence[Asked] = ()) -> list[int]:
     """How many results each of the next moves is made of, as noisy as now; but for those there."""
-    study = scene.study
-    last, sizes = study.store.last_move(), [study.batch if scene.later else study.until_move()]
+    last, sizes = study.store.last_move(), [study.batch if later else study.until_move()]
     seen = study.store.counters().counted + study.until_move()
     for _ in range(batches - 1):
         sizes.append(batch_after(study.settings, last, seen))
