@@ -97,7 +97,7 @@ def by_several(task, rollouts, seed, trials):
         for _ in range(trials // len(task.words)):
             trial = study.ask()[0]
             study.tell(trial.id, rollouts(trial.theta, choice))
-        worth = study.recommend().expected
+        worth = study.recommend().of_mean.value
         found.append((worth if np.isfinite(worth) else -np.inf, choice, study.mean))
     _, choice, x = max(found, key=lambda row: row[0])
     return x, choice

@@ -75,11 +75,11 @@ def said(study: Study, task: known.Known, truth: tuple[float, float], often: boo
         "true": truth[0],
         "true_draw": truth[1],
         "top": task.top,
-        "expected": (r.expected, *r.interval),
+        "expected": (r.of_mean.value, *r.of_mean.interval),
         "evaluated": (e.mean, e.low, e.high),
         "forecast": (r.next_gain, *r.next_gain_interval),
         "forecast_draw": (r.next_draw_gain, *r.next_draw_gain_interval),
-        "stderr": r.stderr,
+        "stderr": r.of_mean.stderr,
         "spread": float(np.std([t.value for t in study.trials()])),
         "verdict": r.verdict,
         "past": (r.gain, *r.gain_interval),
@@ -91,7 +91,7 @@ def said(study: Study, task: known.Known, truth: tuple[float, float], often: boo
 
 def best_held(study: Study, task: known.Known, found) -> list[tuple[bool, bool]]:
     """For each of the first parameters, whether its best value is held, and both ends are known."""
-    inside, width = [], 200.0
+    inside, width, here = [], 200.0, study.opened.in_units(study.mean)
     steps = np.sinh(np.linspace(-np.arcsinh(width), np.arcsinh(width), 4001))
     for i in range(min(study.dim, 6)):
         along = study.opened.in_units(
@@ -100,7 +100,7 @@ def best_held(study: Study, task: known.Known, found) -> list[tuple[bool, bool]]
         values = task.value(along)
         best = along[values >= np.max(values) - 1e-9 * np.ptp(values), i]
         low, high = found.low[i], found.high[i]
-        slack = 0.02 * abs(study.opened.in_units(study.mean + study.std)[i] - found.theta[i])
+        slack = 0.02 * abs(study.opened.in_units(study.mean + study.std)[i] - here[i])
         held = bool(np.any((best >= low - slack) & (best <= high + slack)))
         inside.append((held, bool(np.isfinite(low) and np.isfinite(high))))
     return inside

@@ -489,8 +489,8 @@ class RemoteStudy:
 
         Raises `Refused` before the first results.
 
-        >>> print(study.recommend())
-        The mean policy is the one to deploy. ...
+        >>> study.recommend()["verdict"]
+        'go on'
         """
         return Answer(self._post("recommend", {"worth": worth, "budget": budget}))
 

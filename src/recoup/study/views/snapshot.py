@@ -184,7 +184,7 @@ class Snapshot(NamedTuple):
         """What to deploy and to do, what a draw earns, and what the last move did.
 
         >>> now.advice[0]
-        'The mean policy is the one to deploy. ...'
+        'The mean after move 2 is the one to deploy. ...'
         """
         said: list[str] = self.found["advice"]
         if self.recommendation is None:

@@ -23,7 +23,7 @@ class Failing(NamedTuple):
     """How often a theta fails, with a 95 % interval; not a number where nothing says so.
 
     >>> print(f"at most {advice.failing.high:.1f}")
-    at most 0.6
+    at most 0.3
     """
 
     rate: float  # share of rollouts that fail
