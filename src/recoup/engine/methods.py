@@ -137,7 +137,9 @@ class Method:
         return 2 if self.mirrored else 1
 
     def block(self, dim: int) -> int:
-        """How many draws of so many dimensions have orthogonal directions; 1: none.
+        """How many draws of `dim` dimensions have orthogonal directions; 1: none.
+
+        Raises nothing.
 
         >>> recoup.METHODS["recoup"].block(6), recoup.METHODS["cem"].block(6)
         (6, 1)

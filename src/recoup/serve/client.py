@@ -465,7 +465,7 @@ class RemoteStudy:
         Raises `Refused` where the candidate is no distribution of the study.
 
         >>> print(study.evaluate(mean={"gain": 30, "offset": 1}, std=0.3).words[:19])
-        15 results, by a mo
+        37 results, by a mo
         """
         body = {"mean": self._by_name("mean", mean), "std": self._by_name("std", std)}
         return Answer(self._post("evaluate", body))

@@ -659,7 +659,7 @@ class Study:
 
         >>> policy = study.mean_policy
         >>> f"{policy['offset']:.1f}"
-        '0.9'
+        '1.1'
         """
         return mean_policy(self.opened)
 
@@ -758,7 +758,7 @@ class Study:
 
         >>> found = study.evaluate(mean={"gain": 30, "offset": 1}, std=0.3)
         >>> print(f"{found.mean:.1f}, from {found.low:.1f} to {found.high:.1f}")
-        9.5, from 9.5 to 9.6
+        9.6, from 9.5 to 9.6
         """
         return evaluate(self.opened, self._mover, mean, std)
 

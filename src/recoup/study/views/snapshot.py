@@ -106,7 +106,7 @@ class Reuse(NamedTuple):
     """What the results that the last move used were worth to it; None before the first.
 
     >>> print(f"{now.reuse.samples} results that count for {now.reuse.ess:.0f}")
-    36 results that count for 29
+    36 results that count for 31
     """
 
     samples: float | None  # that it used
@@ -184,7 +184,7 @@ class Snapshot(NamedTuple):
         """What to deploy and to do, what a draw earns, and what the last move did.
 
         >>> now.advice[0]
-        'The mean after move 2 is the one to deploy. ...'
+        'Trial 24 is the one to deploy. ...'
         """
         said: list[str] = self.found["advice"]
         if self.recommendation is None:

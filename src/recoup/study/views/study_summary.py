@@ -50,7 +50,7 @@ class Deployed(NamedTuple):
         """By how much the search varies it; None where it does not.
 
         >>> print(f"{now.distribution[1].varies:.1f}")
-        0.5
+        0.7
         """
         if self.low is None or self.high is None or isinstance(self.value, str):
             return None
@@ -61,7 +61,7 @@ class Deployed(NamedTuple):
         """Its value with the digits that it takes to type it.
 
         >>> now.distribution[1].text
-        '0.89...'
+        '1.08...'
         """
         return typed(self.value, self.varies)
 
@@ -70,7 +70,7 @@ class Deployed(NamedTuple):
         """One standard deviation around it, or the chances of its choices.
 
         >>> now.distribution[1].around
-        '0.3... to 1.4...'
+        '0.3... to 1.7...'
         """
         if self.chances is not None:
             return in_words(self.chances)

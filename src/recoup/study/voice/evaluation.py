@@ -16,7 +16,7 @@ class Evaluation(NamedTuple):
 
     >>> found = study.evaluate(mean={"gain": 30, "offset": 1}, std=0.3)
     >>> found
-    Evaluation(9.53... (95 %: 9.4... to 9.5...); 15 results, by a model of the returns)
+    Evaluation(9.55... (95 %: 9.5... to 9.5...); 19 results, by a model of the returns)
     """
 
     mean: float  # not a number where the results say nothing

@@ -46,7 +46,7 @@ class Prediction(NamedTuple):
     `Study.predict` gives it; printed, it is its `words`.
 
     >>> study.predict({"offset": 1})
-    Prediction(10... (95 %: 9.9... to 10.0...); gain=2.1..., offset=1)
+    Prediction(10... (95 %: 9.9... to 10.0...); gain=17.0..., offset=1)
     """
 
     params: Plain  # in the user's units

@@ -61,15 +61,11 @@ class Recommendation(NamedTuple):
     `Study.recommend` gives it; printed, it is its `words`.
 
     >>> advice
-<<<<<<< HEAD
-    Recommendation(go on; return 9.952 (95 %: 9.8... to 10.0...); gain=2.1..., offset=0.89...)
-=======
-    Recommendation(go on; return 10.01 (95 %: 9.9... to 10.2...); gain=5.2..., offset=0.99...)
->>>>>>> voice
+    Recommendation(go on; return 10.02 (95 %: 9.9... to 10.0...); gain=20.1..., offset=0.99...)
     >>> print(advice)
-    The mean after move 2 is the one to deploy. ...
+    Trial 24 is the one to deploy. ...
     >>> advice.deploys, advice.number
-    ('earlier mean', 2)
+    ('trial', 24)
     """
 
     theta: np.ndarray  # [P] in the user's units: what `deploys` names
