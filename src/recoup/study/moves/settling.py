@@ -11,7 +11,8 @@ The life of a trial in the file:
     move         a row of `moves` with that mark, and of `proposals` with the distribution made
 
 So a move is made of all results whose place lies at or before its mark (of a window: after the
-mark of an earlier move), whatever was told since; whichever process makes it finds the same.
+mark of an earlier move), whatever was told since; whichever process makes it finds the same. It
+begins at the newest distribution that results have come from (`begin`), which is stored with it.
 
 A result that is amended, by whichever process, replaces rows: what is remembered of results is
 dropped then, and a move that was being made of them is made anew.
