@@ -167,10 +167,11 @@ def draw(key: Array, rho: Rho, n: int, mirrored: bool = False, block: int = 1) -
     from recoup.core.families.normals import standard_normal
 
     shape, theta = rho.mean.shape, jax.vmap(rho.theta)
-    noise = standard_normal(key, (n // 2 if mirrored else n, *shape), rho.mean.dtype)
+    rows = n // 2 if mirrored else n
+    noise = standard_normal(key, (-(-rows // block) * block, *shape), rho.mean.dtype)
     if block > 1:
-        blocks = [noise[first : first + block] for first in range(0, len(noise), block)]
-        noise = jnp.concatenate([orthogonal(jnp, one) for one in blocks])
+        blocks = noise.reshape(-1, block, *shape)
+        noise = jax.vmap(lambda one: orthogonal(jnp, one))(blocks).reshape(-1, *shape)[:rows]
     if mirrored:
         return jnp.stack([theta(noise), theta(-noise)], axis=1).reshape(n, *shape)
     return theta(noise)

@@ -37,7 +37,7 @@ def episode_seed(seed: int, number: int) -> int:
     return (_first_seed(seed) + ODD * number) % 2**31
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
 def _block_of(seed: int, number: int, dim: int, size: int) -> np.ndarray:
     """The noise `[size, D]` of the trials of a block."""
     trials = range(number * size + 1, (number + 1) * size + 1)
