@@ -83,6 +83,7 @@ def way_of_mover(mover: Mover) -> Way:
         {"parameters": (*_WEIGHED, *_EVALUATED, "mirrored", "direction")},
         fixed=("baseline", "update"),
         length="",
+        chains=True,
         repeats=mover.wants_repeat,
         batch=mover.batch,
         mover=mover,
