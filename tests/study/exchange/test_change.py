@@ -171,7 +171,7 @@ class TestOtherBounds:
 
     @pytest.mark.parametrize("method", [*BOTH, "iw-pgpe-ob", "tiw-pgpe-ob", "cem", "reps"])
     def test_the_search_goes_on_and_check_makes_its_moves_again(self, tmp_path, method):
-        with told(tmp_path / "a.db", 5, seed=1, method=method) as study:
+        with told(tmp_path / "a.db", method=method) as study:
             wide = study.fork(tmp_path / "b.db", params=NEW)
         go_on(wide, 3, np.random.default_rng(1))
         assert wide.diagnostics()["moves"] == 3
@@ -183,7 +183,7 @@ class TestOtherBounds:
 
     @pytest.mark.parametrize("method", BOTH)
     def test_narrower_bounds_leave_what_lies_outside_without_weight(self, tmp_path, method):
-        with told(tmp_path / "a.db", 5, seed=1, method=method) as study:
+        with told(tmp_path / "a.db", method=method) as study:
             values = np.array([t.theta[0] for t in study.trials()])
             narrow = study.fork(tmp_path / "b.db", params={"k": (30, 90, "log")})
             out = int(np.sum((values < 30) | (values > 90)))
@@ -346,7 +346,7 @@ def _log_density(parameters, u, block):
 class TestNamesAndDimensions:
     @pytest.mark.parametrize("method", BOTH)
     def test_a_new_name_changes_no_number(self, tmp_path, method):
-        with told(tmp_path / "a.db", 5, seed=1, method=method) as study:
+        with told(tmp_path / "a.db", method=method) as study:
             other = study.fork(tmp_path / "b.db", rename={"k": "stiffness"})
             with other:
                 assert other.names == ("stiffness", "d", "offset")
@@ -356,7 +356,7 @@ class TestNamesAndDimensions:
 
     @pytest.mark.parametrize("method", BOTH)
     def test_a_new_parameter_stands_where_it_was(self, tmp_path, method):
-        with told(tmp_path / "a.db", 5, seed=1, method=method) as study:
+        with told(tmp_path / "a.db", method=method) as study:
             added = {"friction": {"low": 0, "high": 1, "was": 0.3}}
             with study.fork(tmp_path / "b.db", params=added) as more:
                 assert [t.theta[3] for t in more.trials()] == pytest.approx([0.3] * 48)
@@ -371,7 +371,7 @@ class TestNamesAndDimensions:
 
     @pytest.mark.parametrize("method", BOTH)
     def test_a_frozen_parameter_is_searched_no_more(self, tmp_path, method):
-        with told(tmp_path / "a.db", 5, seed=1, method=method) as study:
+        with told(tmp_path / "a.db", method=method) as study:
             study.enqueue({"k": 50, "d": 0.5, "offset": 0.25})
             study.tell(study.ask()[0].id, -1.0)
             with study.fork(tmp_path / "b.db", freeze={"offset": 0.25}) as less:
@@ -387,7 +387,7 @@ class TestNamesAndDimensions:
     def test_results_near_a_frozen_value_count_with_the_densities_that_drew_the_rest(
         self, tmp_path, method
     ):
-        with told(tmp_path / "a.db", 5, seed=1, method=method) as study:
+        with told(tmp_path / "a.db", method=method) as study:
             z, std = study.mean[2], study.std[2]
             with study.fork(tmp_path / "b.db", freeze=["offset"]) as less:
                 rows = list(study.store.trials())
