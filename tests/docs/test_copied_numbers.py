@@ -78,13 +78,6 @@ COPIED = (  # page, what it says, the page of the measurement, what stands there
         *("benchmarks.md", "(40 / 72 / 14) | 34 / 69 / 23 (26 / 86 / 14) |"),
     ),
     (
-        *(
-            "do/many-machines.md",
-            "64 workers made the search 33 times as fast as one, and 10,000 workers 222",
-        ),
-        *("many-workers.md", "64 of them made the search 33 times faster on the quadratic"),
-    ),
-    (
         *("understand/baseline.md", "| none | 7.38 | 13.55 | | the mean return | 0.54 | 1.14 |"),
         *("benchmarks/paper.md", "(-0.50, -1.78) | none | +0.025 ± 0.023 | 7.38 |"),
     ),

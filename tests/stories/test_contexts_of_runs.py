@@ -58,7 +58,8 @@ def test_what_is_no_short_row_of_finite_numbers_is_no_context():
 
 @pytest.mark.parametrize("how", [{}, {"engine": "process", "workers": 2, "sync": True}])
 def test_a_function_may_return_what_it_knew_before(how):
-    run = recoup.train(own_tasks.loaded, dim=2, episodes=16, batch=4, test_episodes=2, **how)
+    how = {"seed": 2, "test_episodes": 2, **how}
+    run = recoup.train(own_tasks.loaded, dim=2, episodes=16, batch=4, **how)
     for trial in run.study.trials():
         value, known = own_tasks.loaded(trial.theta, trial.seed)
         assert (trial.value, dict(trial.also)) == (value, {"context.load": known["load"]})

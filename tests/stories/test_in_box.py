@@ -99,8 +99,10 @@ def test_it_is_so_only_where_every_parameter_has_bounds(tmp_path, given, batch, 
 
 
 def test_settings_of_ones_own_stay(tmp_path):
-    with recoup.Study.open(tmp_path / "a.db", params=PARAMS, most_std=2.0, leap=1.0) as study:
-        assert (study.settings["most_std"], study.settings["leap"]) == (2.0, 1.0)
+    with recoup.Study.open(
+        tmp_path / "a.db", params=PARAMS, most_std=2.0, orthogonal=False
+    ) as study:
+        assert (study.settings["most_std"], study.settings["orthogonal"]) == (2.0, False)
 
 
 def test_a_batch_that_grows_is_no_fixed_one(tmp_path):

@@ -48,7 +48,7 @@ def test_moves_of_the_rule_by_numpy_are_those_of_the_search(study):
 
 
 def test_it_learns_which_direction_is_steep(study):
-    fill(study, 25)
+    fill(study, 40)
     rho = study.opened.rho(study.store.newest().numbers)
     noise = rho.whitened(np, rho.mean + np.ones(DIM) / np.sqrt(DIM))
     along = 1 / np.linalg.norm(noise)  # deviation along the steep direction, others given

@@ -163,9 +163,9 @@ def rise(
 
     For `deltas [R, D]`, curvature and bumps included: how far the model can be followed.
 
-    Implements: rasmussen2006 eqs. 2.25, 2.26 of differences of expectations, in closed form as
-    those of `images`: E exp(-|z - a|^2 / 2l) is (l / w)^(D/2) exp(-|a - delta|^2 / 2w) with
-    w = l + 1, and with w = l + 2 between two such expectations.
+    Implements: ohagan1991 rise of the expectation by a step, with its posterior variance, in closed
+    form as those of `images`: E exp(-|z - a|^2 / 2l) is (l / w)^(D/2) exp(-|a - delta|^2 / 2w)
+    with w = l + 1, and with w = l + 2 between two such expectations.
     """
     length, bowl, dim = xp.exp(hyper[0]), xp.exp(hyper[2]), deltas.shape[1]
     at = xp.concatenate([xp.zeros_like(deltas[:1]), deltas])

@@ -29,6 +29,7 @@ NEAREST = 10  # results that say by themselves what is certain, where returns ar
 RARE = 3  # results of the rarer of two returns that are needed to learn anything from them
 SELDOM = 0.1  # share of the better of two returns below which no batch's gain can be said
 WITHIN = 3.0  # standard deviations (over the root of D) within which results are near
+CUT_OFF = 1.0  # of its error more, where what failed is left out of what a distribution draws
 TOO_SURE = 3  # parameters beyond which the model is surer of a distribution than it should be
 SHARPER = 0.4  # of what a middle earns over a draw: by how much better it may be than is seen
 EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
@@ -238,6 +239,7 @@ def worth_of(
         return Expected(value, stderr, NOTHING)
     if looks.variance.any():
         stderr *= doubt(looks.mean.shape[1])
+        stderr *= 1 + CUT_OFF * (len(results.told) > len(results.known))
     interval = reaching(value, quantile(found.belief.results) * stderr, better)
     levels = np.unique(results.values)
     if len(levels) == 2:
