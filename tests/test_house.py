@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "recoup"
 CONTRIBUTING = Path(__file__).parent.parent / "CONTRIBUTING.md"
-COMMON = ("checks", "deprecation", "notebooks", "outputs")  # what every room may import
+COMMON = ("checks", "notebooks", "outputs")  # what every room may import
 ROOMS = {  # room -> rooms it may import, beside those and itself
     **dict.fromkeys(COMMON, ()),
     "core": (),

