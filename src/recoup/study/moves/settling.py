@@ -1,14 +1,7 @@
 """When a study moves: after every batch of results, each time from a fixed set of them.
 
-The life of a trial in the file:
-
-    ask          a row of `asked`: the trial waits                           (pending)
-    tell         a row of `told`, ok or failed. One that a proposal drew gets a *place*: its number
-                 in the order of telling                                     (counted)
-    next batch   `counters.fresh` counts the returns that no move has used (and failures, where the
-                 method gives them a value); when they fill the batch, a move takes the results up
-                 to its *mark*, the place where it is full
-    move         a row of `moves` with that mark, and of `proposals` with the distribution made
+CONTRIBUTING.md has the life of a trial in the file: asked, told and given a *place*, part of a move up
+to that move's *mark*.
 
 So a move is made of all results whose place lies at or before its mark (of a window: after the
 mark of an earlier move), whatever was told since; whichever process makes it finds the same. It
