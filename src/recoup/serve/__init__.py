@@ -1,5 +1,5 @@
 """`recoup serve`: studies and runs by HTTP, for pages, robots and workers.
 
-May import `study`, `store`, `runs`, `report`, `pictures` and `core`. Starlette and uvicorn are
+Starlette and uvicorn are
 imported where a server starts, nowhere else; clients import the standard library alone.
 """

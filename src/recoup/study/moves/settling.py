@@ -1,7 +1,6 @@
 """When a study moves: after every batch of results, each time from a fixed set of them.
 
-CONTRIBUTING.md has the life of a trial in the file: asked, told and given a *place*, part of a move up
-to that move's *mark*.
+The life of a trial in the file is drawn in CONTRIBUTING.md.
 
 So a move is made of all results whose place lies at or before its mark (of a window: after the
 mark of an earlier move), whatever was told since; whichever process makes it finds the same. It
