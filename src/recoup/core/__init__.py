@@ -1,5 +1,5 @@
 """The mathematics: families, archive, weights, baselines, directions, estimators, updates, theory.
 
 Pure functions of arrays. No word that chooses an algorithm, no file, no printing: those live in
-`engine`, `store` and `cli`. May import `recoup.checks`, and nothing else of ours.
+`engine`, `store` and `cli`.
 """

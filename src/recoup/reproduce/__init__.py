@@ -1,7 +1,4 @@
-"""The paper's experiments, run again: every figure, and every claim as a measured statement.
-
-May import `runs`, `engine`, `tasks`, `core` and `pictures`.
-"""
+"""The paper's experiments, run again: every figure, and every claim as a measured statement."""
 
 ORDER = (  # the figures, as they stand in the paper
     "bounds",

@@ -1,5 +1,4 @@
 """Whole runs: train, resume, evaluate, the run directory, its film; and many runs in lock step.
 
-A run is a study that a loop asks and tells, with a rollout engine for a robot. May import `study`,
-`engine`, `tasks`, `store`, `core` and `pictures`.
+A run is a study that a loop asks and tells, with a rollout engine for a robot.
 """

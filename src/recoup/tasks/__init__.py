@@ -1,4 +1,4 @@
 """Tasks: what they are, their policies and environments, and the engines that roll them out.
 
-May import `core`. A task knows nothing of searches or studies: it turns trials into outcomes.
+A task knows nothing of searches or studies: it turns trials into outcomes.
 """
