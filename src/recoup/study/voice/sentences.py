@@ -798,10 +798,10 @@ def late_unweighted(method: str, late: int) -> str:
 
 
 def late_unbounded() -> str:
-    """That weights of the newest distribution have no bound, and how they get one."""
+    """That weights have lost their bound, and how they get it back."""
     return (
-        "No result of the last move came from the newest distribution, whose weights have no bound "
-        "for that: the move began at an older one. Tell some of the newest trials."
+        "No result of the last move came from the newest distribution, so that its weights have no "
+        "bound: tell some of the newest trials before the next."
     )
 
 
