@@ -12,6 +12,7 @@ import zlib
 
 import numpy as np
 import pytest
+from program import recoup
 from sentences import FOREIGN_SQL
 from stores import filled
 from waiting import LIMIT
@@ -19,6 +20,7 @@ from waiting import LIMIT
 from recoup.checks import InputError
 from recoup.outputs import unfinished_of
 from recoup.store.count import CONTENT, CRC, count_beside
+from recoup.store.errors import Damaged
 from recoup.store.place import COUNT, LOG, beside
 from recoup.store.rows import DRAWN, OK, Asked, Told
 from recoup.store.salvage import salvage
@@ -494,6 +496,93 @@ class TestALogThatWasRemoved:
         command = [sys.executable, "-c", CLOSED, path, how, TELL]
         subprocess.run(command, check=True, timeout=2 * LIMIT)
         assert told_by_another(path) == 8
+
+    @pytest.mark.parametrize("read_only", [True, False])
+    def test_is_missed_whoever_closes_the_file_then(self, path, tmp_path, read_only):
+        """Another that has it open does not take the witness away, nor one that comes later."""
+        told(path, 2).close()
+        study, other = Study.open(path), Study.open(path, read_only=read_only)
+        for trial in study.ask(5):
+            study.tell(trial.id, 1.0)
+        beside(path, LOG).unlink()
+        other.close()
+        left = tmp_path / "left"
+        left.mkdir()
+        for ending in ("", COUNT):  # as a kill would leave it
+            shutil.copy(f"{path}{ending}", left / f"robot.db{ending}")
+        for _ in range(2):
+            with pytest.raises(InputError, match=r"5 of the 7 results told to .* are missing"):
+                Study.open(left / "robot.db")
+        study.close()
+        assert results(path) == 7
+        assert not beside(path, COUNT).exists()
+
+
+class TestAFileThatWasCopiedOver:
+    def test_is_told_nothing_more(self, path, tmp_path):
+        told(path, 3).close()
+        told(tmp_path / "other.db", 6, seed=1).close()
+        study = Study.open(path)
+        trial, more = study.ask(2)
+        study.tell(trial.id, 1.0)
+        path.write_bytes((tmp_path / "other.db").read_bytes())  # `cp`: the same file, other content
+        with pytest.raises(Damaged, match=r"another study was copied over .*: nothing was written"):
+            study.tell(more.id, 1.0)
+        study.store._file._link.leave(at_rest=False)  # nobody folds a log into a stranger
+
+    def test_its_own_log_written_to_it_is_no_other(self, path):
+        with told(path, 3) as study:
+            study.store._file.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            study.tell(study.ask()[0].id, 1.0)
+            assert study.counts()["ok"] == 4
+
+
+class TestACopy:
+    def test_has_all_that_was_told_while_others_write(self, path, tmp_path):
+        study = told(path, 5)
+        assert recoup("study", "copy", path, tmp_path / "copy.db").returncode == 0
+        shutil.copy(path, tmp_path / "cp.db")
+        study.tell(study.ask()[0].id, 1.0)
+        assert [file.name for file in tmp_path.glob("copy*")] == ["copy.db"]
+        assert results(tmp_path / "copy.db") == 5
+        assert results(tmp_path / "cp.db") == 0  # which is why
+        study.close()
+
+    def test_does_not_write_over_anything(self, path, tmp_path):
+        told(path, 1).close()
+        (tmp_path / "copy.db").write_text("mine")
+        done = recoup("study", "copy", path, tmp_path / "copy.db")
+        assert done.returncode == 2
+        assert "copy.db exists already" in done.stderr
+        assert (tmp_path / "copy.db").read_text() == "mine"
+
+
+class TestNetworkDisks:
+    @pytest.fixture
+    def mounts(self, tmp_path, monkeypatch):
+        table = tmp_path / "mounts"
+        table.write_text(
+            f"/dev/sda / ext4 rw 0 0\nserver:/x {tmp_path}/far\\040away nfs4 rw 0 0\n"
+            f"tmpfs {tmp_path}/far\\040away/near tmpfs rw 0 0\n"
+        )
+        (tmp_path / "far away" / "near").mkdir(parents=True)
+        monkeypatch.setattr("recoup.store.place.MOUNTS", table)
+        return tmp_path / "far away"
+
+    def test_a_study_is_not_made_there(self, mounts):
+        with pytest.raises(InputError, match=r"network disk \(nfs4\).* `recoup serve`"):
+            Study.open(mounts / "robot.db", dim=2)
+        assert sorted(mounts.iterdir()) == [mounts / "near"]
+        Study.open(mounts / "near" / "robot.db", dim=2).close()
+
+    def test_one_that_lies_there_is_read(self, path, mounts):
+        told(path, 4).close()
+        shutil.copy(path, mounts / "robot.db")
+        with Study.open(mounts / "robot.db") as study:
+            assert study.counts()["ok"] == 4
+            with pytest.raises(InputError, match="lies on a network disk"):
+                study.ask()
+        assert sorted(file.name for file in mounts.iterdir()) == ["near", "robot.db"]
 
 
 class TestAFileThatWasMoved:

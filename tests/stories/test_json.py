@@ -68,6 +68,7 @@ STUDY = {  # of a study with a move, a failure, a cancelled trial and one that w
     "import": ["import", "s.db", "other.csv"],
     "replay": ["replay", "s.db", "--method", "cem"],
     "fork": ["fork", "s.db", "f.db"],
+    "copy": ["copy", "s.db", "c.db"],
     "upgrade": ["upgrade", "old.db", "u.db"],
 }
 OTHER = {"methods": ["methods"], "tasks": ["tasks"], "report": ["report", "s.db"]}

@@ -42,6 +42,7 @@ COMMANDS = (
     ("import", "no\x1b[2J.csv"),
     ("fork", "f\x1b[2J.db"),
     ("fork", FILE),
+    ("copy", "c\x1b[2J.db"),
     ("upgrade", "u\x1b[2J.db"),
     ("new", "--dim", "2"),
 )

@@ -69,11 +69,12 @@ NEW = [
     Writer("study new {} --dim 2", "p.db", "study"),
     Writer("study fork a.db {}", "p.db", "study"),
     Writer("study check a.db --recover {}", "p.db", "study"),
+    Writer("study copy a.db {}", "p.db", "study"),
     Writer("study upgrade old.db {}", "p.db", "study"),
     Writer("study.fork", "p.db", "study"),
     Writer("train toy --iterations 1 --quiet --out {}", "p", "run"),
 ]
-NAMED = [w for w in [*OUTPUTS, *NEW[:5]] if "{}" in w.call or "." in w.call.split()[0]]
+NAMED = [w for w in [*OUTPUTS, *NEW[:6]] if "{}" in w.call or "." in w.call.split()[0]]
 
 
 def said(writer):

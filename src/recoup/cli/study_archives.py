@@ -1,4 +1,4 @@
-"""`recoup study check|export|import|replay|fork|upgrade`: a study as a whole, and its results."""
+"""`recoup study check|export|import|replay|fork|copy|upgrade`: a study as a whole."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -52,6 +52,7 @@ FORK_EXAMPLES = examples(
     'study fork robot.db gentle.db --limit "force<40"   (in place of all limits; none: without)',
     "study fork robot.db more.db --param friction=0:1@0.3 --rename damping=d --freeze offset=0",
 )
+COPY_EXAMPLES = examples("study copy robot.db monday.db")
 UPGRADE_EXAMPLES = examples("study upgrade old.db robot.db")
 
 
@@ -275,6 +276,21 @@ def _values(texts: list[str] | None) -> dict[str, float | str | None]:
         check_once("--freeze", name, found)
         found[name] = typed_value(value) if equals else None
     return found
+
+
+@app.command(epilog=COPY_EXAMPLES)
+def copy(
+    file: File,
+    new: Annotated[Path, argument("The copy's file.", "NEW")],
+    as_json: JsonOption = False,
+) -> None:
+    """Copy a study, also while others write to it: a backup. `cp` may lose its newest results."""
+    with opened(file, read_only=True) as study:
+        study.store.copy_to(new)
+    with opened(new, read_only=True) as copied:
+        found = {"study": new, "of": file, **copied.counts()}
+        words = f"{new}: {len(copied)} trials of {file}"
+    print_json(found) if as_json else show_text(words)
 
 
 @app.command(epilog=UPGRADE_EXAMPLES)

@@ -85,8 +85,12 @@ class Link:
             before.close()
         return self._connection
 
-    def close(self) -> None:
-        """Closes the connection of this process."""
+    def close(self) -> bool:
+        """Closes the connection of this process; whether its log went by that into the file.
+
+        A log that was not there before, or another, was removed: what it held may be lost.
+        """
+        mine = self._log is not None and self._has_log()
         self._log = None  # whatever became of it
         connection = self.connection
         if self._held is not None:
@@ -95,6 +99,7 @@ class Link:
         self._let_be()
         self._still = self._log = None
         LINKS.discard(self)
+        return mine and self._place is not None and not beside(self._place, LOG).exists()
 
     def leave(self, at_rest: bool) -> None:
         """Closes the connection of the process that this one was forked from, in this one.
@@ -276,17 +281,21 @@ def identity(connection: sqlite3.Connection) -> int:
     return zlib.crc32(repr(rows).encode())
 
 
+def has_other(path: Path, known: int) -> bool:
+    """Whether a file itself, without its log, is another than the one of that identity."""
+    try:
+        with closing(connect(f"{address(path, 'ro')}&immutable=1")) as without_log:
+            return identity(without_log) != known
+    except sqlite3.DatabaseError:  # damaged, or just being written: SQLite will say
+        return False
+
+
 def check_log(path: Path, count: Count) -> None:
     """Raises where the log beside a file is that of another, which SQLite would write over it."""
     log = beside(path, LOG)
     if not count.identity or not log.exists() or not log.stat().st_size:
         return
-    try:
-        with closing(connect(f"{address(path, 'ro')}&immutable=1")) as without_log:
-            known = identity(without_log)
-    except sqlite3.DatabaseError:  # damaged, or just being written: SQLite will say
-        return
-    if known != count.identity:
+    if has_other(path, count.identity):
         raise InputError(
             f"{log.name} is the log of another file that lay in the place of {path}: move it away, "
             f"with {beside(path, '-shm').name} and {beside(path, COUNT).name}, before {path.name} "

@@ -9,7 +9,7 @@ else.
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -27,6 +27,7 @@ from recoup.store.connecting import (
     connect,
     connected,
     empty_log,
+    has_other,
     identity,
     keep_log,
 )
@@ -86,6 +87,7 @@ class StudyFile:
         self._count_at = place if counting else None
         self._counting = Counting(place) if place and counting and access.written else None
         self._identity = 0
+        self._looked: tuple[int, int] | None = None  # when it was changed, and its size
         FILES.add(self)
 
     @classmethod
@@ -114,6 +116,22 @@ class StudyFile:
         except NoRoom as wrong:
             then = "the new study is there, and whole; free some space to open it."
             raise NoRoom(wrong.what, then) from None
+
+    def copy_to(self, path: Path) -> None:
+        """Writes all that it holds now to a new file, whoever writes to it meanwhile."""
+        check_place(path)
+        unfinished = unfinished_of(path)
+        try:
+            with (
+                self.turn.taken(),
+                sqlite_errors(path),
+                closing(connect(address(unfinished, "rwc"))) as copied,
+            ):
+                self.connection.backup(copied)
+            put(unfinished, path)
+        finally:
+            for ending in ("", *BESIDE):
+                Path(f"{unfinished}{ending}").unlink(missing_ok=True)
 
     @classmethod
     def in_memory(cls) -> "StudyFile":
@@ -163,12 +181,12 @@ class StudyFile:
     def close(self) -> None:
         """Closes the connection; the last one to do so leaves one file."""
         with self.turn.taken(), sqlite_errors(self.path):
-            self._link.close()
+            folded = self._link.close()
             counting, place = self._counting, self._count_at
             if place and self._access.wanted and self._access.beside:
                 counting = Counting(place)  # of others, who have closed it meanwhile
             if place and counting is not None:
-                counting.close(keep=beside(place, LOG).exists())
+                counting.close(keep=not folded)
 
     # -- transactions --
 
@@ -181,6 +199,7 @@ class StudyFile:
             try:
                 yield
                 self._link.check_there()
+                self._check_same()
                 self.connection.execute("COMMIT")
             except BaseException:
                 if self.connection.in_transaction:  # SQLite ends it by itself on a full disk
@@ -193,6 +212,20 @@ class StudyFile:
             raise InputError(
                 opened_to_read(self.path) if self._access.wanted else why_only_read(self.path)
             )
+
+    def _check_same(self) -> None:
+        """Raises where another study was copied over this one: both would end up as neither."""
+        if self._count_at is None or not self._identity:
+            return
+        found = self._count_at.stat()
+        if self._looked == (found.st_mtime_ns, found.st_size):
+            return
+        if has_other(self._count_at, self._identity):
+            raise Damaged(
+                f"another study was copied over {self.path} while it was open: nothing was "
+                "written. Close it wherever it is open, and put the right file back."
+            )
+        self._looked = found.st_mtime_ns, found.st_size
 
     @contextmanager
     def reading(self) -> Iterator[None]:

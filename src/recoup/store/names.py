@@ -11,7 +11,7 @@ from pathlib import Path
 from recoup.checks import InputError
 from recoup.outputs import maker_of
 from recoup.store.errors import read_only
-from recoup.store.place import LOG, beside, is_writable
+from recoup.store.place import LOG, beside, is_writable, on_network
 
 log = logging.getLogger(__name__)
 
@@ -48,11 +48,11 @@ def check_names(path: Path) -> bool:
 def why_only_read(path: Path) -> str:
     """A sentence about a file that is to be written, and is only read."""
     if not is_writable(path) or path.stat().st_nlink < 2:
-        return read_only(path)
+        return on_network(path) or read_only(path)
     return (
         f"{path} has other names (hard links), so that it is only read: written to under two of "
-        f"them it would be damaged. Remove the others, or copy it (`cp {path} NEW`) and go on with "
-        "the copy."
+        f"them it would be damaged. Remove the others, or go on with a copy (`recoup study copy "
+        f"{path} NEW`)."
     )
 
 

@@ -11,6 +11,22 @@ from recoup.store.errors import Exists
 
 MEMORY = ":memory:"  # in place of a path: a study of this process alone
 LOG, COUNT = "-wal", "-count"  # what lies beside a file that is open
+MOUNTS = Path("/proc/mounts")  # where Linux says what lies where
+NETWORK = frozenset(
+    [
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "afs",
+        "ceph",
+        "lustre",
+        "gpfs",
+        "beegfs",
+        "fuse.sshfs",
+    ]
+)
 COUNTS = (0, 16, 20, 24, 32)  # bytes that a count may have, in files of any age
 
 
@@ -48,7 +64,26 @@ def address(path: Path, mode: str) -> str:
 
 def is_writable(path: Path) -> bool:
     """Whether a study file can be written to, and its log beside it."""
-    return os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
+    there = os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
+    return there and on_network(path) is None
+
+
+def on_network(path: Path) -> str | None:
+    """A sentence about a file on a network disk, where SQLite's log is not safe; None elsewhere."""
+    try:
+        rows = [line.split() for line in MOUNTS.read_text(errors="replace").splitlines()]
+    except OSError:  # no Linux: nothing is known
+        return None
+    kinds = {row[1].replace("\\040", " "): row[2] for row in rows}
+    place = settled(path)
+    kind = next((kinds[str(one)] for one in (place, *place.parents) if str(one) in kinds), "")
+    if kind not in NETWORK:
+        return None
+    return (
+        f"{path} lies on a network disk ({kind}), where several computers that write lose results: "
+        "nothing is written there. Keep the study on a disk of one computer, and let others "
+        "reach it by `recoup serve`."
+    )
 
 
 def check_place(path: Path) -> None:
@@ -62,6 +97,8 @@ def check_place(path: Path) -> None:
         raise Exists(f"{path} exists already.")
     check_no_link_to_nowhere(path)
     check_directory(path, path.parent, parents=False)
+    if wrong := on_network(path):
+        raise InputError(wrong)
     if path.name.endswith(BESIDE):
         raise InputError(
             f"{path} is the name of what lies beside a study: name a file that does not end in "

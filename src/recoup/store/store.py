@@ -77,6 +77,10 @@ class Store(Writes):
         """Closes the file; the last process to do so leaves one file, without a log."""
         self._file.close()
 
+    def copy_to(self, path: Path) -> None:
+        """Writes all of it to a new file, whoever writes to it meanwhile."""
+        self._file.copy_to(path)
+
     def copy(self) -> "Store":
         """A copy of the file in memory, as it is now."""
         copy = sqlite3.connect(MEMORY, isolation_level=None)
