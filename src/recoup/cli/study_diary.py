@@ -29,6 +29,7 @@ from recoup.study.space.parameters import labelled
 from recoup.study.text.notebook import typed
 from recoup.study.text.times import when
 from recoup.study.trials.leases import now
+from recoup.study.views.listing import trials as listed
 from recoup.study.views.study_summary import deployed
 from recoup.study.voice.sentences import best_trial, no_best
 
@@ -74,9 +75,12 @@ def trials(
         if value is not None:
             check_choice(what, value, known)
     with opened(file, read_only=True) as study:
+        first, there = 0, len(study)
+        if status is None and kind is None:  # those before need not be read
+            first = max(0, there - _how_many(last, everything, form, there))
         found = [
             trial
-            for trial in reversed(study.trials())
+            for trial in reversed(listed(study.opened, first))
             if status in (None, trial.status) and kind in (None, trial.kind)
         ]
         shown = found[: _how_many(last, everything, form, len(found))]
@@ -88,9 +92,10 @@ def trials(
             print("There is no such trial." if status or kind else "No trial was asked for yet.")
         else:
             _show_trials(study, shown)
-            if len(shown) < len(found):
+            there = there if first else len(found)
+            if len(shown) < there:
                 print()
-                newest = f"The newest {len(shown)} of {len(found)} trials"
+                newest = f"The newest {len(shown)} of {there} trials"
                 show_text(f"{newest}: --all shows all of them.")
 
 

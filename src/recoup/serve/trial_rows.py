@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from recoup.checks import without_nan
 from recoup.core.types import Plain
 from recoup.store.rows import CANCELLED, CONTEXT, FAILED, OK, PENDING, Asked, Event, Lease, Result
@@ -46,11 +44,7 @@ def trials_of(study: Study, ids: Iterable[int]) -> list[Plain]:
 
 def values_of(study: Study, rows: Sequence[Asked]) -> list[Plain]:
     """The parameters of trials by name, in the user's units; all of them at once, if that is so."""
-    opened = study.opened
-    if opened.charts or not rows:
-        return [opened.params(opened.values(asked)) for asked in rows]
-    values = opened.in_units(np.stack([asked.theta for asked in rows]))
-    return [opened.params(row) for row in values]
+    return [study.opened.params(values) for values in study.opened.values(rows)]
 
 
 def _plain(study: Study, asked: Asked, params: Plain, beside: Beside) -> Plain:
@@ -64,7 +58,7 @@ def _plain(study: Study, asked: Asked, params: Plain, beside: Beside) -> Plain:
     waits = PENDING if cancelled is None else CANCELLED
     why = None if cancelled is None else cancelled.content.get(WHY)
     notes = filter(None, [why, beside.notes.get(number)])
-    spread = study.opened.trial(asked).std if study.method.space == "actions" else None
+    spread = study.opened.trials([asked])[0].std if study.method.space == "actions" else None
     return {
         "id": number,
         "kind": asked.kind,

@@ -168,9 +168,9 @@ class Queries:
         query = f"SELECT COUNT(*) FROM asked WHERE {condition} AND {which[told]}"
         return int(self._file.rows(query, values)[0][0])
 
-    def trials(self) -> Iterator[tuple[Asked, Result | None]]:
+    def trials(self, after: int = -1) -> Iterator[tuple[Asked, Result | None]]:
         """All trials by number, each with its result if it has one; read a thousand at a time."""
-        last = -1
+        last = after
         while some := self._file.read(
             "asked", codec.asked_of, f"WHERE id > ? ORDER BY id LIMIT {ROWS_READ}", (last,)
         ):

@@ -279,7 +279,7 @@ class Study:
             check_choice("at", at, ("mean",))
         lease = check_lease(lease)
         self._mover.settle()
-        return [self.opened.trial(trial) for trial in ask(self.opened, n, at, lease)]
+        return self.opened.trials(ask(self.opened, n, at, lease))
 
     def enqueue(self, theta: Given, note: str | None = None) -> None:
         """Puts a theta of one's own choice, in the user's units, in line for the next `ask`.
@@ -560,7 +560,7 @@ class Study:
         >>> [trial.id for trial in study.pending()]
         [37, 38]
         """
-        return [self.opened.trial(trial) for trial in self.store.pending()]
+        return self.opened.trials(self.store.pending())
 
     def waiting(self) -> list[Waiting]:
         """Trials without a result, when each was asked for and until when it is lent: `Waiting`.
@@ -739,7 +739,7 @@ class Study:
         '10.0, with an offset of 1.0'
         """
         found = best(self.opened)
-        return None if found is None else (self.opened.trial(found[0]), found[1])
+        return None if found is None else (self.opened.trials(found[:1])[0], found[1])
 
     def evaluate(self, mean: Given = None, std: Given = None) -> Evaluation:
         """The expected return of a candidate distribution, at no rollout: an `Evaluation`.

@@ -40,7 +40,7 @@ def told(path, batches=3, wrong=None, **settings):
 
 
 def right(study, number):
-    (trial,) = (study.opened.trial(asked) for asked in study.store.asked([number]))
+    (trial,) = study.opened.trials(study.store.asked([number]))
     return value_of(trial)
 
 

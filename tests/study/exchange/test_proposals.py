@@ -98,7 +98,7 @@ def exported(study, path):
     rows = study.store.samples()
     np.savez(
         path,
-        theta=[study.opened.values(trial) for trial, _ in rows],
+        theta=study.opened.values([trial for trial, _ in rows]),
         returns=[np.nan if value is None else value for _, value in rows],
         family=study.opened.family,
         rho=[study.store.proposal(trial.proposal).numbers for trial, _ in rows],

@@ -1,10 +1,11 @@
 """Tables out: a study's trials as CSV or Parquet. `recoup.study.exchange.read` reads them."""
 
 import csv
-import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO
 
 from recoup.checks import InputError, not_installed
@@ -187,21 +188,16 @@ def lines_of(file: IO[str]) -> list[list[str]]:
 
 def write_csv(study: Opened, file: IO[str]) -> int:
     """All trials as CSV, every number with all its digits; how many there are."""
-    count = 0
+    count = -1  # the first line names the columns
+    # a carriage return is quoted only where lines end in one
+    ended = SimpleNamespace(write=lambda line: file.write(line[:-2] + "\n"))
+    writer = csv.writer(ended, lineterminator="\r\n")
+    heads: list[Cell] = [*columns_of(study)]
     with study.store.reading():  # one state of the file, whatever others write
-        file.write(_line(columns_of(study)))
-        for row in rows_of(study):
-            file.write(_line(row))
+        for row in chain([heads], rows_of(study)):
+            writer.writerow([quoted(cell) if isinstance(cell, str) else cell for cell in row])
             count += 1
     return count
-
-
-def _line(cells: Iterable[Cell]) -> str:
-    """A line of CSV; the writer quotes a carriage return only if its own lines end in one."""
-    line = io.StringIO()
-    writer = csv.writer(line, lineterminator="\r\n")
-    writer.writerow("" if value is None else quoted(value) for value in cells)
-    return line.getvalue()[:-2] + "\n"
 
 
 def quoted(value: Given) -> Cell:
@@ -258,24 +254,27 @@ def rows_of(study: Opened) -> Iterator[list[Cell]]:
     beside = [found for found in (_amended(study), _told_later(study), noted) if found]
     cancelled, numbers = study.store.cancelled(), study.store.numbers()
     nothing = [None] * (study.dim + study.layout.stds + 1 + study.block_size)
-    for trial, result in study.store.trials():
+    bounds: dict[int | None, list[Cell]] = {}
+    at_the_end: list[Cell] = [text for _, text in _of_the_study(study)]
+    for trial, result, theta in study.all_trials():
         number = trial.proposal
         if number is not None and number not in drew:
             drew[number] = _drew(study, number)
+        if number not in bounds:
+            bounds[number] = [range_text(p) for p in study.parameters_of(number)]
         told = (None,) * 5 if result is None else result.told[:5]
         waits = CANCELLED if trial.id in cancelled else PENDING
         status = waits if result is None else told[0]
         at = (trial.asked_at, None if result is None else result.told_at)
-        values = study.params(study.values(trial)).values()
+        values = study.params(theta).values()
         drawn = nothing if number is None or trial.id in without_weight else drew[number]
         also = {} if result is None or result.told.also is None else result.told.also
         last: list[Cell] = [also.get(name) for name in numbers]
         last += [found.get(trial.id) for found in beside]
-        last += [text for _, text in _of_the_study(study)]
+        last += at_the_end
         plain = [trial.id, trial.kind, status, *told[1:], trial.seed, number, *at]
         latent = trial.theta.tolist() if study.names else []
-        bounds = [range_text(p) for p in study.parameters_of(number)]
-        yield [*plain, *values, *drawn, *latent, *bounds, *last]
+        yield [*plain, *values, *drawn, *latent, *bounds[number], *last]
 
 
 def _drew(study: Opened, number: int) -> list[Cell]:

@@ -3,8 +3,9 @@
 What forks, replays, exports, verifies or judges a study takes one of these.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +26,8 @@ from recoup.core.types import Array, Chosen, Given, Plain, Rho, Settings, Value
 from recoup.engine.methods import family_name
 from recoup.engine.parts import GIVEN
 from recoup.store.errors import Damaged, damage, sensible
-from recoup.store.rows import Asked, Memory
+from recoup.store.queries import ROWS_READ
+from recoup.store.rows import Asked, Memory, Result
 from recoup.store.store import Store
 from recoup.study.reader.batches import batch_after
 from recoup.study.reader.blocks import in_double, start_block
@@ -321,20 +323,37 @@ class Opened:
 
     # -- trials and results --
 
-    def trial(self, asked: Asked) -> Trial:
-        """A trial as the user sees it."""
-        spread = None
-        if self.method.space == "actions":
-            drew = asked.proposal
-            found = self.store.newest() if drew is None else self.store.proposal(drew)
-            _, spread = self.shown(found.numbers)
-        user = self.values(asked)
+    def trials(self, asked: Sequence[Asked]) -> list[Trial]:
+        """Trials as the user sees them."""
         kinds = (self.names, self.whole, self.choices)
-        return Trial(asked.id, user, asked.seed, asked.kind, spread, *kinds)
+        return [
+            Trial(one.id, user, one.seed, one.kind, self._spread(one), *kinds)
+            for one, user in zip(asked, self.values(asked), strict=True)
+        ]
 
-    def values(self, asked: Asked) -> np.ndarray:
-        """The theta of a trial in the user's units `[P]`, whatever bounds it was drawn under."""
-        return to_user(self.parameters_of(asked.proposal), asked.theta)
+    def _spread(self, asked: Asked) -> np.ndarray | None:
+        """Of the policy's actions, for methods that explore in them."""
+        if self.method.space != "actions":
+            return None
+        drew = asked.proposal
+        found = self.store.newest() if drew is None else self.store.proposal(drew)
+        return self.shown(found.numbers)[1]
+
+    def values(self, asked: Sequence[Asked]) -> np.ndarray:
+        """The thetas of trials in the user's units `[n, P]`, whatever bounds they came from."""
+        found = np.empty((len(asked), len(self.labels)))
+        drew = [self.parameters_of(one.proposal) for one in asked]
+        for parameters in {id(one): one for one in drew}.values():
+            rows = [i for i, one in enumerate(drew) if one is parameters]
+            found[rows] = to_user(parameters, np.stack([asked[i].theta for i in rows]))
+        return found
+
+    def all_trials(self, after: int = -1) -> Iterator[tuple[Asked, Result | None, np.ndarray]]:
+        """All trials by number, each with its result if it has one, and in the user's units."""
+        pairs = self.store.trials(after)
+        while some := list(islice(pairs, ROWS_READ)):
+            for pair, values in zip(some, self.values([asked for asked, _ in some]), strict=True):
+                yield (*pair, values)
 
     def here(self, asked: Asked) -> tuple[np.ndarray, bool]:
         """The latent theta of a trial in the study's space `[D]`, and whether it has a place."""

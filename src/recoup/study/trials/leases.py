@@ -139,12 +139,11 @@ def waiting(opened: Opened) -> list[Waiting]:
     """The trials that wait for a result, with their ages and leases."""
     with opened.store.reading():
         trials, leases = opened.store.pending(), opened.store.leases()
-        return [_waiting(opened, trial, leases.get(trial.id)) for trial in trials]
-
-
-def _waiting(opened: Opened, asked: Asked, lease: Lease | None) -> Waiting:
-    until, times = (None, 1) if lease is None else (lease.until, lease.times)
-    return Waiting(opened.trial(asked), asked.asked_at, until, times)
+        found = []
+        for asked, trial in zip(trials, opened.trials(trials), strict=True):
+            lease = leases.get(asked.id, Lease(asked.id, None))
+            found.append(Waiting(trial, asked.asked_at, lease.until, lease.times))
+        return found
 
 
 def _later(store: Storage, event: Event) -> ToldLater:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from recoup.checks import InputError
 from recoup.core.types import Module
 from recoup.store.rows import CANCELLED, PENDING, Asked, Event, Result, Told
@@ -21,13 +23,13 @@ THEN = {"asked": "asked_at", "told": "told_at"}  # after them; another name wher
 NOTE = "note"
 
 
-def trials(study: Opened) -> list[TrialResult]:
-    """All trials by number, each with what came of it."""
+def trials(study: Opened, after: int = -1) -> list[TrialResult]:
+    """All trials by number, or those `after` one, each with what came of it."""
     with study.store.reading():
         cancelled, written = study.store.cancelled(), notes_by_trial(study.store)
         return [
-            _record(study, asked, result, cancelled.get(asked.id), written)
-            for asked, result in study.store.trials()
+            _record(study, asked, result, cancelled.get(asked.id), written, theta)
+            for asked, result, theta in study.all_trials(after)
         ]
 
 
@@ -48,6 +50,7 @@ def _record(
     result: Result | None,
     cancelled: Event | None,
     written: Mapping[int, tuple[str, ...]],
+    theta: np.ndarray,
 ) -> TrialResult:
     waits = Told(PENDING) if cancelled is None else Told(CANCELLED, note=cancelled.content[WHY])
     told, at = (waits, None) if result is None else (result.told, result.told_at)
@@ -59,7 +62,7 @@ def _record(
         stderr=told.stderr,
         episodes=told.episodes,
         note=told.note,
-        theta=study.values(asked),
+        theta=theta,
         seed=asked.seed,
         proposal=asked.proposal,
         asked_at=asked.asked_at,

@@ -147,8 +147,8 @@ def _told(study: Opened, sliced: Sequence[int]) -> tuple[list[Result], list[str]
     nothing = study.store.dropped()
     first = study.store.told_first()
     rows = [
-        (result, asked.kind, study.values(asked)[list(sliced)])
-        for asked, result in study.store.trials()
+        (result, asked.kind, theta[list(sliced)])
+        for asked, result, theta in study.all_trials()
         if result is not None and asked.id not in nothing
     ]
     rows.sort(key=lambda row: (first.get(row[0].id, row[0].told_at), row[0].id))
