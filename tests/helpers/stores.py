@@ -1,7 +1,5 @@
 """Small stores to try things on."""
 
-from pathlib import Path
-
 import numpy as np
 
 from recoup.store.rows import DRAWN, Asked, Leaf, Made, Proposal, Told
@@ -9,7 +7,6 @@ from recoup.store.store import Store
 
 SETTINGS = {"dim": 3, "batch": 4, "seed": 1, "method": "iw-pgpe-ob"}
 MEMORY = (Leaf("[0].count", np.int32(2)), Leaf("[0].mu", np.arange(3.0)))  # at the start
-DATA = Path(__file__).parents[1] / "store" / "data"
 
 
 def start(k=6):

@@ -69,7 +69,6 @@ STUDY = {  # of a study with a move, a failure, a cancelled trial and one that w
     "replay": ["replay", "s.db", "--method", "cem"],
     "fork": ["fork", "s.db", "f.db"],
     "copy": ["copy", "s.db", "c.db"],
-    "upgrade": ["upgrade", "old.db", "u.db"],
 }
 OTHER = {"methods": ["methods"], "tasks": ["tasks"], "report": ["report", "s.db"]}
 
@@ -103,7 +102,7 @@ def test_every_command_is_tried_here_or_where_it_is():
     assert set(COMMANDS) - tried == set()
 
 
-@pytest.mark.parametrize("name", [n for n in STUDY if f"study {n}" in COMMANDS and n != "upgrade"])
+@pytest.mark.parametrize("name", [n for n in STUDY if f"study {n}" in COMMANDS])
 def test_what_a_command_of_a_study_prints_parses(place, name):
     done = recoup("study", *STUDY[name], "--json", cwd=place)
     assert done.returncode == 0, done.stderr
@@ -118,17 +117,6 @@ def test_what_another_command_prints_parses(place, name):
     done = recoup(*OTHER[name], "--json", cwd=place)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)
-
-
-def test_what_upgrade_prints_parses(tmp_path):
-    import shutil
-    from pathlib import Path
-
-    (old, *_) = sorted((Path(__file__).parents[1] / "store" / "data").rglob("*.db"))
-    shutil.copy(old, tmp_path / "old.db")
-    done = recoup("study", *STUDY["upgrade"], "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "words" in json.loads(done.stdout)
 
 
 class TestWhatItSays:

@@ -28,7 +28,6 @@ COMMANDS = (
     "study fork LOOP new.db",
     "study fork s.db LOOP",
     "study fork s.db DIR/new.db",
-    "study upgrade LOOP new.db",
     "study plot LOOP --out p.png",
     "study plot s.db --out LOOP.png",
     "study plot s.db --out DIR/p.png",

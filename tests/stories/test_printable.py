@@ -43,7 +43,6 @@ COMMANDS = (
     ("fork", "f\x1b[2J.db"),
     ("fork", FILE),
     ("copy", "c\x1b[2J.db"),
-    ("upgrade", "u\x1b[2J.db"),
     ("new", "--dim", "2"),
 )
 

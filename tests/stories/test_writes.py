@@ -26,7 +26,6 @@ from recoup.study.study import Study
 from recoup.tasks.policies.policy import make_policy
 from recoup.tasks.policies.policy_files import save_policy
 
-OLD = Path(__file__).parent.parent / "store" / "data" / "hand-format1.db"
 COMPARED = "compare --task toy --method pgpe --runs 1 --episodes 20 --workers 1 --quiet --out far"
 AGAIN = "reproduce toy-directions --quick --workers 1 --quiet --out far"
 slow = pytest.mark.slow
@@ -70,11 +69,10 @@ NEW = [
     Writer("study fork a.db {}", "p.db", "study"),
     Writer("study check a.db --recover {}", "p.db", "study"),
     Writer("study copy a.db {}", "p.db", "study"),
-    Writer("study upgrade old.db {}", "p.db", "study"),
     Writer("study.fork", "p.db", "study"),
     Writer("train toy --iterations 1 --quiet --out {}", "p", "run"),
 ]
-NAMED = [w for w in [*OUTPUTS, *NEW[:6]] if "{}" in w.call or "." in w.call.split()[0]]
+NAMED = [w for w in [*OUTPUTS, *NEW[:5]] if "{}" in w.call or "." in w.call.split()[0]]
 
 
 def said(writer):
@@ -120,13 +118,12 @@ def contents(scene):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A study, another, one of an older format, a run, and directories that are ours."""
+    """A study, another, a run, and directories that are ours."""
     home = tmp_path_factory.mktemp("writes")
     for name in ("a.db", "b.db"):
         with Study.open(home / name, params={"gain": (1, 100, "log")}, batch=2) as study:
             for trial in study.ask(4):
                 study.tell(trial.id, -trial.params["gain"])
-    shutil.copy(OLD, home / "old.db")
     with sketched():
         train("mountain-car", "pgpe-ob", iterations=1, seed=0, out=home / "run")
     for folder in ("results", "jobs", "toy-directions"):

@@ -35,7 +35,7 @@ EXAMPLES = examples(
 ORDER = (  # of the commands in the help; others stand after them
     *("new", "ask", "pending", "tell", "amend", "cancel", "enqueue", "show", "trials", "log"),
     *("best", "note", "title", "plot", "recommend", "predict", "evaluate", "check", "export"),
-    *("import", "replay", "fork", "copy", "upgrade"),
+    *("import", "replay", "fork", "copy"),
 )
 
 

@@ -1,4 +1,4 @@
-"""`recoup study check|export|import|replay|fork|copy|upgrade`: a study as a whole."""
+"""`recoup study check|export|import|replay|fork|copy`: a study as a whole."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -53,7 +53,6 @@ FORK_EXAMPLES = examples(
     "study fork robot.db more.db --param friction=0:1@0.3 --rename damping=d --freeze offset=0",
 )
 COPY_EXAMPLES = examples("study copy robot.db monday.db")
-UPGRADE_EXAMPLES = examples("study upgrade old.db robot.db")
 
 
 @app.command(epilog=CHECK_EXAMPLES)
@@ -291,16 +290,3 @@ def copy(
         found = {"study": new, "of": file, **copied.counts()}
         words = f"{new}: {len(copied)} trials of {file}"
     print_json(found) if as_json else show_text(words)
-
-
-@app.command(epilog=UPGRADE_EXAMPLES)
-def upgrade(
-    old: Annotated[Path, argument("A study of an older format.", "OLD")],
-    new: Annotated[Path, argument("The new study's file.", "NEW")],
-    as_json: JsonOption = False,
-) -> None:
-    """Carry a study of an older format over to a new file; the old one stays as it is."""
-    from recoup.store.format1 import carry_over
-
-    carried = carry_over(old, new)
-    print_json(carried) if as_json else show_text(carried.words)

@@ -420,10 +420,5 @@ def missing(path: Path, what: str, there: int, count: int) -> str:
 
 
 def _check_format(path: Path, version: int) -> None:
-    if version == 1:
-        raise InputError(
-            f"{path} is of format 1, written by recoup 0.1: `recoup study upgrade {path} NEW` "
-            "carries it over to a new file."
-        )
     if not VERSION <= version <= NEWEST:
         raise Damaged(damage(path, f"it says to be of format {version}, which there is none of"))

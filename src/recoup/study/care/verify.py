@@ -9,7 +9,6 @@ import numpy as np
 
 from recoup.checks import InputError, check_path
 from recoup.store.errors import sensible
-from recoup.store.format1 import UPGRADED
 from recoup.store.rows import FAILED, OK, REPEAT, SAMPLED
 from recoup.study.exchange.replay import differences
 from recoup.study.moves.again import SAME_MOVE, is_whole
@@ -115,12 +114,11 @@ def _draws(study: Opened) -> Verdict:
     """Every drawn theta against the seed and the distribution that it came from."""
     if "family" in study.missing:
         return Verdict(True, "Its family was given in Python: no draw was made again.")
-    before = _drawn_before(study)
     proposals = study.store.proposals()
     rhos = {number: study.rho(proposal.numbers) for number, proposal in proposals.items()}
     count, firsts, whole = 0, dict[int, int](), is_whole(study)
     for trial in study.store.asked(kinds=SAMPLED):
-        if trial.id <= before or trial.proposal is None:
+        if trial.proposal is None:
             continue
         first = firsts.setdefault(trial.proposal, trial.id)
         alone = trial.kind == REPEAT and first == trial.id
@@ -131,16 +129,7 @@ def _draws(study: Opened) -> Verdict:
         if alone or not np.array_equal(drawn, trial.theta):
             return Verdict(False, f"theta of trial {trial.id} is not the one that its seed draws.")
         count += 1
-    said = [f"All {count:,} drawn thetas are those of the seed."] if count or not before else []
-    if before:
-        said.append(f"The first {before:,} were drawn by recoup 0.1, in its way: not made again.")
-    return Verdict(True, " ".join(said))
-
-
-def _drawn_before(study: Opened) -> int:
-    """The last trial that a training run of an older recoup has drawn, in its own way."""
-    carried = study.store.events(UPGRADED) if "run" in study.settings else []
-    return max((event.content["trials"] for event in carried), default=0)
+    return Verdict(True, f"All {count:,} drawn thetas are those of the seed.")
 
 
 def _moves(study: Opened, tick: Callable[[int, int], None]) -> Verdict:

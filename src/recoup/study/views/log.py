@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from recoup.core.types import Given, Plain
 from recoup.store.events import later_of, told_in
-from recoup.store.format1 import UPGRADED
 from recoup.store.rows import (
     AMENDED,
     CANCELLED,
@@ -209,7 +208,7 @@ def _in_words(event: Event) -> tuple[str, str] | None:
         return kind, f"{content['samples']} samples{_behind(content.get('of'), ' from ')}"
     if kind == RECOVERED:
         return kind, f"from what was left of {content['of']}; {content['missing']} results missing"
-    if kind in (FORKED, UPGRADED):
+    if kind == FORKED:
         return kind, f"from {content['of']}"
     return kind.replace("_", " "), ""
 
