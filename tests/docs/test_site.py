@@ -47,7 +47,6 @@ notebook
 ```
 """,
     "other.md": "# Another\n\n## A place\n\nA wombat.\n",
-    "study.md": "# Old\n\n## Start\n\nQuokka. Now in [another](other.md#a-place).\n",
     "notebook.md": NOTEBOOK,
 }
 FAULTS = {  # line of index.md -> what stands there, what is said of it
@@ -147,14 +146,6 @@ def test_a_picture_stands_there_in_both_schemes(clean):
 
 def test_what_a_notebook_prints_is_on_its_page(clean):
     assert "42" in (clean / "notebook.html").read_text()
-
-
-def test_a_page_that_has_moved_is_there_but_not_searched(clean):
-    assert "moved.js" in (clean / "study.html").read_text()
-    assert "moved.js" not in (clean / "other.html").read_text()
-    words = (clean / "searchindex.js").read_text()
-    assert "wombat" in words
-    assert "quokka" not in words
 
 
 def test_all_pages_are_made_again_once_a_script_that_makes_them_is_another(folder):

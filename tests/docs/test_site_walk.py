@@ -145,27 +145,6 @@ def test_the_search_finds_without_a_server(site, browser, words, page):
         assert not seen.said
 
 
-FORMERLY = {  # an old address, and where its text is now
-    "study.html#workers-that-die": "do/leases.html",
-    "benchmarks.html#engines-python--m-benchmarksengines": "benchmarks/workers.html#engines",
-    "benchmarks.html#14-tasks-without-noise": "benchmarks/voice.html#tasks-without-noise",
-}
-
-
-@pytest.mark.parametrize("old", FORMERLY)
-def test_an_old_address_leads_to_the_new_place(site, browser, old):
-    with window(browser) as seen:
-        seen.goto(f"{site.as_uri()}/{old}")
-        seen.wait_for_url(f"{site.as_uri()}/{FORMERLY[old]}")
-
-
-@pytest.mark.parametrize("page", ["study.html", "benchmarks.html", "benchmarks.html#speed"])
-def test_an_address_that_is_not_old_stays(site, browser, page):
-    with window(browser) as seen:
-        seen.goto(f"{site.as_uri()}/{page}", wait_until="networkidle")
-        assert seen.url == f"{site.as_uri()}/{page}"
-
-
 def moved(seen, name, value):
     """The figure with a slider at a value, as keys and a mouse put it there."""
     seen.locator(f"#weights input[name={name}]").evaluate(
