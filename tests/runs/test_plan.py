@@ -96,14 +96,6 @@ def test_a_task_of_ours_and_the_command(tmp_path):
     assert "has spent 14 episodes" in wrong.stderr
 
 
-def test_a_budget_of_before_that_says_nothing_of_what_is_spare(run):
-    with Study.open(run / "study.db") as study:
-        with study.store.writing():
-            study.store.note("extended", {"iterations": 5})
-        plan = stored_plan(study.opened)
-    assert (plan.iterations, plan.spare) == (5, 0)
-
-
 def test_a_theta_put_in_line_is_rolled_out_beside_the_budget(run):
     """Also one that was handed out before a stop; the mean is left to who asked for it."""
     with Study.open(run / "study.db") as study:

@@ -1,29 +1,21 @@
 """Runs whose environment observes a Dict of unsorted keys: at every door the policy is the same."""
 
-import hashlib
 import json
-import re
 import shutil
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
 import own_tasks
 import pytest
-from before import all_sorted, as_before
 from gymnasium import spaces
 from own_tasks import Glider, Steers, sorted_glider
-from sentences import ANOTHER_POLICY
 
 import recoup
 from recoup.checks import InputError
 from recoup.runs import plan as plans
-from recoup.runs import problem as problems
 from recoup.runs.render import render_run
-from recoup.tasks.policies import policy_files
-from recoup.tasks.policies.described import described
 
 HELPERS = str(Path(own_tasks.__file__).parent)
 HOW = {"episodes": 40, "batch": 5, "horizon": 10, "test_episodes": 3}
@@ -40,27 +32,6 @@ class Stop(recoup.Callback):
     def on_result(self, result):
         self.left -= 1
         return self.left <= 0
-
-
-def version_of_before(run):
-    parts = ("task", "options", "horizon", "discount", "policy", "episodes_per_trial")
-    text = json.dumps([run[part] for part in parts], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-@pytest.fixture
-def before(monkeypatch):
-    """While it lasts, runs and policies are written as earlier versions did."""
-    with monkeypatch.context() as patch:
-        patch.setattr(problems, "policy_described", lambda task: as_before(described(task.policy)))
-        patch.setattr(plans, "fingerprint_of", lambda *given: None)
-        patch.setattr(plans, "version_of", version_of_before)
-        patch.setattr(policy_files, "FORMAT", 1)
-        patch.setattr(
-            policy_files, "described", lambda policy, between: as_before(described(policy))
-        )
-        patch.setattr(policy_files, "_fingerprints", lambda *given: {})
-        yield patch
 
 
 @pytest.fixture(scope="module")
@@ -135,17 +106,6 @@ def test_two_orders_have_two_versions(calm):
     other = recoup.train(sorted_glider, **{**HOW, "episodes": 10})
     plain = {**other.plan.plain(), "task": calm.plan.task}
     assert plans.version_of(plain) != calm.plan.version
-    assert plans.version_of(plain) == version_of_before(
-        {**plain, "policy": as_before(plain["policy"])}
-    )
-
-
-@pytest.mark.parametrize("own", [None, Steers()])
-def test_versions_are_those_of_before_where_orders_are_sorted(own, before):
-    task = sorted_glider if own is None else Glider
-    old = recoup.train(task, policy=own, **{**HOW, "episodes": 10}).plan.version
-    before.undo()
-    assert recoup.train(task, policy=own, **{**HOW, "episodes": 10}).plan.version == old
 
 
 @pytest.fixture(scope="module")
@@ -218,103 +178,6 @@ def test_a_policy_that_the_file_holds_is_not_given_again(calm):
     with pytest.raises(InputError, match="its policy is linear, which the file holds: leave pol"):
         recoup.evaluate(calm.out, task=Glider, policy=Steers())
     assert recoup.load(calm.out, task=Glider, policy="linear").task.dim == calm.mean.size
-
-
-class TestFilesOfBefore:
-    def test_a_stopped_run_goes_on_with_its_own_policy(self, before, calm, tmp_path):
-        recoup.train(Glider, **HOW, out=tmp_path / "r", callbacks=[Stop(17)])
-        before.undo()
-        with pytest.warns(UserWarning, match="results that were told after a resume are of ano"):
-            resumed = recoup.resume(tmp_path / "r", task=Glider)
-        assert resumed.means.tolist() == calm.means.tolist()
-        assert resumed.plan.version == calm.plan.version
-
-    def test_a_policy_of_a_run_in_one_go_is_right(self, before, calm, tmp_path):
-        path = calm.save_policy(tmp_path / "p.npz")
-        before.undo()
-        for task in (None, Glider):
-            assert recoup.load_policy(path, task=task)(SEEN).tolist() == calm.policy(SEEN).tolist()
-        with pytest.raises(InputError, match=OTHER_ORDER):
-            recoup.load_policy(path, task=sorted_glider)
-
-    def test_a_policy_of_a_loaded_run_is_put_right(self, before, calm, tmp_path):
-        """Earlier versions saved it with sorted keys, and so with another order than learned."""
-        path = calm.save_policy(tmp_path / "p.npz")
-        with np.load(path) as arrays:
-            theta, plain = arrays["theta"], json.loads(str(arrays["policy"]))
-        plain["policy"]["observations"] = all_sorted(plain["policy"]["observations"])
-        np.savez(path, theta=theta, policy=np.array(json.dumps(plain)))
-        before.undo()
-        with pytest.warns(UserWarning, match="Give the environment to make sure"):
-            recoup.load_policy(path)
-        with pytest.warns(UserWarning, match="its order is used. Save it anew"):
-            mended = recoup.load_policy(path, task=Glider)
-        assert mended(SEEN).tolist() == calm.policy(SEEN).tolist()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            anew = recoup.load_policy(mended.save(tmp_path / "anew.npz"))
-        assert anew(SEEN).tolist() == calm.policy(SEEN).tolist()
-
-    def test_sorted_keys_are_said_to_be_sure_with_the_environment(self, before, tmp_path):
-        run = recoup.train(sorted_glider, **{**HOW, "episodes": 10}, out=tmp_path / "r")
-        before.undo()
-        path = tmp_path / "r" / "policy.npz"
-        assert (
-            recoup.load_policy(path, task=sorted_glider)(SEEN).tolist() == run.policy(SEEN).tolist()
-        )
-        assert recoup.evaluate(tmp_path / "r", task=sorted_glider) == recoup.evaluate(run)
-
-    def test_its_results_go_into_runs_of_its_order_alone(self, before, tmp_path):
-        from recoup.study.exchange.read import read_samples
-
-        how = {**HOW, "episodes": 10}
-        recoup.train(Glider, **how, out=tmp_path / "old")
-        before.undo()
-        same = recoup.train(Glider, **how)
-        assert read_samples(same.study.opened, tmp_path / "old" / "study.db")
-        settings = json.loads(json.dumps(same.study.settings))
-        other = json.loads(json.dumps(settings["run"]))
-        pairs = other["policy"]["observations"]["dict"]
-        other["policy"]["observations"]["dict"] = sorted(pairs)
-        other["version"] = plans.version_of(other)
-        settings["run"] = other
-        study = recoup.Study.create(tmp_path / "other.db", settings)
-        with study, pytest.raises(InputError, match=ANOTHER_POLICY):
-            read_samples(study.opened, tmp_path / "old" / "study.db")
-
-
-@pytest.mark.slow
-def test_the_page_tells_how_to_mend_a_run_that_was_resumed(before, tmp_path, capsys):
-    """Results of two policies in one study, as earlier versions made them."""
-    from recoup.tasks.own import host
-    from recoup.tasks.policies import described as descriptions
-
-    how, place = {**HOW, "episodes": 20}, tmp_path / "runs" / "glider"
-    calm = recoup.train(Glider, **how)
-    recoup.train(Glider, **how, out=place, callbacks=[Stop(10)])
-    in_order = descriptions.pairs_of
-    before.setattr(descriptions, "pairs_of", lambda plain: sorted(in_order(plain)))
-    before.setattr(host, "check_spaces", lambda *given: None)
-    before.setattr(problems, "warn_of_before", lambda *given: None)
-    mixed = recoup.resume(place, task=Glider)
-    before.undo()
-    values = [[t.value for t in run.study.trials()] for run in (calm, mixed)]
-    assert values[0][:10] == values[1][:10]
-    assert values[0][10:15] != values[1][10:15]
-    page = Path(__file__).parents[2] / "docs" / "own-tasks.md"
-    (script,) = re.findall(
-        r"```python\n(import recoup\n.*?run.study.amend.*?)```", page.read_text(), re.S
-    )
-    script = script.replace(
-        "from my_module import make_env", "from own_tasks import Glider as make_env"
-    )
-    script = script.replace('"runs/glider"', repr(str(place)))
-    with pytest.warns(UserWarning, match="was begun by an earlier version"):
-        exec(script, {})
-    assert capsys.readouterr().out.split() == [str(n) for n in range(20, 10, -1)]
-    mended = recoup.load(place)
-    assert mended.study.trials()[14].value == values[0][14]  # drawn before what was wrong
-    assert mended.means[3].tolist() == calm.means[3].tolist()
 
 
 def test_a_choice_of_binaries_is_known_again(tmp_path):

@@ -2,20 +2,17 @@
 
 import json
 import pickle
-import warnings
 
 import numpy as np
 import policy_worker
 import pytest
-from any_spaces import ANY, NAMES, OBSERVED, boxes, choices, nested
-from before import all_sorted, as_before
+from any_spaces import ANY, OBSERVED, boxes, choices
 from gymnasium import spaces
 from hypothesis import example, given
 from hypothesis import strategies as st
 from own_tasks import Glider, Steers
 
 import recoup
-from recoup.tasks.policies.compared import order_of_now
 from recoup.tasks.policies.described import described, restored, space_described, space_restored
 from recoup.tasks.policies.environment_spaces import inputs_of, outputs_of
 from recoup.tasks.policies.fingerprint import fixed_observations
@@ -73,23 +70,6 @@ def test_a_space_comes_back_with_its_order(space):
     np.testing.assert_array_equal(inputs[0].low, inputs[1].low)
     for seen in seen_in(space):
         np.testing.assert_array_equal(inputs[0].flatten(seen), inputs[1].flatten(seen))
-
-
-WRITTEN = st.recursive(boxes() | choices(), lambda parts: nested(parts, NAMES), max_leaves=6)
-
-
-@given(WRITTEN)
-@example(UNSORTED)
-@ANY
-def test_files_of_before_are_read_in_the_order_of_training(space):
-    """A run's own; and those that were written with sorted keys, once the environment is given."""
-    before = json.loads(json.dumps(as_before(space_described(space))))
-    assert repr(space_restored(before)) == repr(space)
-    wrong = {"observations": all_sorted(before)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        mended = order_of_now("policy.npz", wrong, (space, spaces.Discrete(2)))
-    assert repr(space_restored(mended["observations"])) == repr(space)
 
 
 @given(OBSERVED)

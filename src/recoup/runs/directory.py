@@ -164,7 +164,7 @@ def note_budget(directory: Path, iterations: int, spare: int) -> None:
     budget = {"iterations": iterations, "spare": spare}
     try:
         config = json.loads((directory / CONFIG).read_text())
-        if {"spare": 0, **config} == {**config, **budget}:  # older ones have no `spare`
+        if config == {**config, **budget}:
             return
         config |= budget
     except (OSError, ValueError, LookupError, TypeError):  # for people only: the study has it

@@ -22,7 +22,7 @@ from recoup.engine.methods import Method, default_batch, method_row, settings_of
 from recoup.runs.problem import Problem, Settled, batch_for, fingerprint_of, is_ours, settled
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.settings import RUN, parameters_given, resolved
-from recoup.study.reader.version import stored_version, version_of
+from recoup.study.reader.version import version_of
 from recoup.study.run.ends import EXTENDED
 from recoup.tasks.own.found import REGISTERED
 from recoup.tasks.own.host import How
@@ -65,7 +65,7 @@ class Plan:
     episodes_per_trial: int = 1
     own: bool = False  # whether the task is the user's
     tested: bool = True  # whether the curve is measured on episodes of its own
-    test_all: bool = True  # after every iteration, as in older files, or after some
+    test_all: bool = True  # after every iteration, or after some
     policy: Plain | None = None  # as JSON can hold it
     warm_up: int = 0  # episodes spent before the search
     engine: Plain = field(default_factory=dict)  # how trials are rolled out
@@ -277,17 +277,17 @@ def stored_plan(study: Opened) -> Plan:
         raise InputError(f"{study.where} is a study of its own, not that of a run.")
     try:
         made = {**study.settings[RUN], "settings": study.method}
-        plan = _checked(Plan(**{**made, "version": stored_version(made)}))
+        plan = _checked(Plan(**made))
     except (TypeError, ValueError) as wrong:
         raise InputError(f"the plan of the run in {study.where} cannot be read: {wrong}.") from None
     extended = study.store.events(EXTENDED)
     if not extended:
         return plan
-    budget = extended[-1].content  # older ones do not say what is spare
+    budget = extended[-1].content
     return replace(
         plan,
         iterations=check_count(EXTENDED, budget["iterations"]),
-        spare=check_count(EXTENDED, budget.get("spare", plan.spare), least=0),
+        spare=check_count(EXTENDED, budget["spare"], least=0),
     )
 
 

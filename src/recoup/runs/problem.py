@@ -10,7 +10,7 @@ from recoup.core.types import Given, Plain
 from recoup.tasks.engines.engine import Broken
 from recoup.tasks.own.found import TRACED, Found, find
 from recoup.tasks.own.host import HostTask, How, host_task, policy_described
-from recoup.tasks.policies.compared import ROLES, check_spaces, warn_of_before
+from recoup.tasks.policies.compared import ROLES, check_spaces
 from recoup.tasks.policies.described import described, readable, restored, space_restored
 from recoup.tasks.policies.fingerprint import check_fingerprint, fingerprint, fixed_thetas
 from recoup.tasks.policies.policy import SpacePolicy
@@ -189,9 +189,6 @@ def policy_again(plan: Any, dim: int, given: Given = None) -> Any:
 
     No environment is made for it. `given` is the network or policy that only Python can give.
     """
-    if not plan.tested:  # others were never rolled out by what a file says
-        with readable():
-            warn_of_before(f"the run of {plan.task}", plan.policy)
     policy = restored(plan.policy, given)
     if policy.parameters != dim:
         raise InputError(

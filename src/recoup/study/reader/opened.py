@@ -46,7 +46,6 @@ from recoup.study.reader.settings import (
     parameters_in,
     without_other_families,
 )
-from recoup.study.reader.version import stored_version
 from recoup.study.space.candidates import means_given, stds_given, theta_given
 from recoup.study.space.charts import chart_of, elsewhere, moved
 from recoup.study.space.frozen import frozen_in
@@ -275,7 +274,7 @@ class Opened:
         Where it differs, the same theta is another policy, and its returns say nothing here.
         """
         run = self.settings.get(RUN, {})
-        return stored_version(run) if run.get("own") else ""
+        return run.get("version", "") if run.get("own") else ""
 
     # -- units --
 

@@ -4,7 +4,6 @@ A theta means something for one order of numbers only: where observations or act
 those a policy was learned with, it is another policy.
 """
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from gymnasium import spaces
 
 from recoup.checks import InputError
 from recoup.core.types import Given, Plain, Settings
-from recoup.tasks.policies.described import is_before, pairs_of, readable, space_described
+from recoup.tasks.policies.described import pairs_of, readable, space_described
 
 ROLES = ("observations", "actions")
 KINDS = {  # how a space is called, by what its description begins with
@@ -24,7 +23,6 @@ KINDS = {  # how a space is called, by what its description begins with
     "dict": "Dict",
     "tuple": "Tuple",
 }
-PAGE = "docs/own-tasks.md, 'Files of before'"
 
 
 def check_spaces(name: str, stored: Settings, now: Sequence[spaces.Space]) -> None:
@@ -114,75 +112,3 @@ def _changed(where: str, what: str, was: Given, now: Any) -> str:
     place = f" of {where}" if where else ""
     then, today = ("were", "are") if what == "keys" else ("was", "is")
     return f"the {what}{place} {then} {was} and {today} {now} now"
-
-
-def warn_of_before(name: str, stored: Settings) -> None:
-    """Warns of a run that an earlier version may have gone on with by another policy."""
-    space = stored.get("observations")
-    if space is not None and any(not is_sorted(one) for one in _dicts_of_before(space)):
-        warnings.warn(
-            f"{name} was begun by an earlier version of recoup, which after a stop took what is "
-            "observed in another order: its order of then is used now, but results that were told "
-            f"after a resume are of another policy. {PAGE}, says how to find and mend them.",
-            stacklevel=2,
-        )
-
-
-def order_of_now(path: Any, stored: Settings, now: Sequence[spaces.Space] | None) -> Settings:
-    """The description in a policy's file of before, in the order of the environment where there is.
-
-    A policy of a run that had been loaded was saved with all keys sorted, whatever their order. So
-    sorted keys may be wrong, and are the environment's if these differ; others are as in training.
-    """
-    space = stored.get("observations")
-    before = [] if space is None else _dicts_of_before(space)
-    if not before or not all(map(is_sorted, before)):
-        return stored
-    if now is None:
-        warnings.warn(
-            f"{path} is of an earlier version of recoup, and the keys of its Dict are sorted: if "
-            "those of the environment are not, and it was saved by a run that had been loaded or "
-            "resumed, it is another policy. Give the environment to make sure: "
-            f"load_policy(..., task=...). {PAGE}, says more.",
-            stacklevel=3,
-        )
-        return stored
-    mended = _reordered(space, _described(now[0]))
-    if difference(space, mended) is not None:
-        warnings.warn(
-            f"{path} is of an earlier version of recoup and has the keys of what is observed "
-            "sorted, which those of the environment are not: its order is used. Save it anew; if "
-            f"its run had been resumed, see {PAGE}.",
-            stacklevel=3,
-        )
-    return {**stored, "observations": mended}
-
-
-def _dicts_of_before(plain: Settings) -> list[list[Any]]:
-    """Keys of every `Dict` in a space that an earlier version has described, two or more each."""
-    if "tuple" in plain:
-        return [keys for part in plain["tuple"] for keys in _dicts_of_before(part)]
-    if "dict" not in plain:
-        return []
-    pairs = pairs_of(plain)
-    mine = [[key for key, _ in pairs]] if is_before(plain) and len(pairs) > 1 else []
-    return [*mine, *(keys for _, part in pairs for keys in _dicts_of_before(part))]
-
-
-def is_sorted(keys: Sequence[Any]) -> bool:
-    """Whether keys stand in the order that Gymnasium gives those of a plain mapping."""
-    return list(keys) == sorted(keys)
-
-
-def _reordered(was: Given, now: Any) -> Any:
-    """A space of before with keys that were sorted in the order of another, where they agree."""
-    if "tuple" in was and len(was["tuple"]) == len(now.get("tuple", ())):
-        pairs = zip(was["tuple"], now["tuple"], strict=True)
-        return {"tuple": [_reordered(*pair) for pair in pairs]}
-    if "dict" not in was or "dict" not in now:
-        return was
-    old, new = dict(pairs_of(was)), dict(pairs_of(now))
-    if old.keys() != new.keys():
-        return was
-    order = new if is_before(was) and is_sorted(list(old)) else old
-    return {"dict": [[key, _reordered(old[key], new[key])] for key in order]}

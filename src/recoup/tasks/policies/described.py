@@ -1,10 +1,9 @@
 """A policy of ours as plain JSON, and back: nothing of it is ever pickled.
 
-A `Dict` is a list of pairs, for its order says which number of an observation is which. Files of
-before have an object of JSON in its place, in the same order.
+A `Dict` is a list of pairs, for its order says which number of an observation is which.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -171,17 +170,11 @@ def space_restored(plain: Settings) -> spaces.Space:
 
 
 def pairs_of(plain: Settings) -> list[tuple[Given, Plain]]:
-    """Keys and parts of a `Dict` that was described, in its order; in files of before an object."""
-    parts = plain["dict"]
-    pairs = [(key, part) for key, part in (parts.items() if is_before(plain) else parts)]
+    """Keys and parts of a `Dict` that was described, in its order."""
+    pairs = [(key, part) for key, part in plain["dict"]]
     if len(dict(pairs)) != len(pairs):
         raise InputError(f"the space of its policy has a key twice: {[key for key, _ in pairs]}.")
     return pairs
-
-
-def is_before(plain: Settings) -> bool:
-    """Whether a `Dict` was described by a version that wrote it as an object of JSON."""
-    return isinstance(plain["dict"], Mapping)
 
 
 def _key(key: Any) -> Any:
@@ -205,7 +198,5 @@ def _word(x: Array) -> Any:
 
 
 def _bounds(words: Any, dtype: np.dtype[Any]) -> np.ndarray:
-    if not np.issubdtype(dtype, np.integer):
-        return np.array([float(x) for x in words], dtype)
-    least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-    return np.array([min(max(int(x), least), most) for x in words], dtype)  # older files: rounded
+    number = int if np.issubdtype(dtype, np.integer) else float
+    return np.array([number(x) for x in words], dtype)

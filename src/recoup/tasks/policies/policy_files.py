@@ -21,7 +21,7 @@ from recoup.core.types import Array, Given, Plain, Settings
 from recoup.outputs import Kind, Over, written
 from recoup.tasks.own.host import spaces_of
 from recoup.tasks.policies.adapters import is_module
-from recoup.tasks.policies.compared import ROLES, check_spaces, order_of_now
+from recoup.tasks.policies.compared import ROLES, check_spaces
 from recoup.tasks.policies.described import described, readable, restored, space_restored
 from recoup.tasks.policies.fingerprint import (
     OWN_ERROR,
@@ -35,7 +35,6 @@ from recoup.tasks.policies.fingerprint import (
 from recoup.tasks.policies.policy import Act, Policy, SpacePolicy, beginner, words_of
 
 FORMAT = 2
-FORMAT_BEFORE = 1  # without fingerprints, and with a `Dict` as an object of JSON
 INPUTS, OUTPUTS = "fingerprint_inputs", "fingerprint_outputs"
 WEIGHTS = "weights/"  # how the names of a module's arrays begin
 
@@ -146,15 +145,10 @@ def _arrays(policy: Policy, theta: np.ndarray, between: Sequence[Space]) -> Plai
 
 
 def is_saved(path: Path, policy: Policy, theta: np.ndarray, between: Sequence[Space]) -> bool:
-    """Whether a file holds what `save_policy` would write: fingerprints as near as they need be.
-
-    One of an older format is known by its parameters.
-    """
+    """Whether a file holds what `save_policy` would write: fingerprints as near as they need be."""
     try:
         with np.load(path, allow_pickle=False) as packed:
             found = {key: packed[key] for key in packed.files}
-        if json.loads(str(found["policy"])).get("format") == FORMAT_BEFORE:
-            return np.array_equal(found["theta"], theta)
     except Exception:  # whatever a file may hold
         return False
     wanted = _arrays(policy, theta, between)
@@ -210,13 +204,11 @@ def load_policy(path: str | Path, policy: Given = None, *, task: Given = None) -
     except Exception as wrong:  # whatever a file may hold
         words = f"{type(wrong).__name__}: {wrong}"
         raise InputError(f"{path} cannot be read as a policy: {words}.") from None
-    if version not in (FORMAT_BEFORE, FORMAT):
+    if version != FORMAT:
         raise InputError(f"{path} was written by another version of recoup.")
     name, now = (None, None) if task is None else spaces_of(task)
-    with readable():
-        if version == FORMAT_BEFORE:
-            description = order_of_now(path, description, now)
-        if name is not None and now is not None:
+    if name is not None and now is not None:
+        with readable():
             check_spaces(name, description, now)
     found = restored(description, policy)
     if theta.shape != (found.parameters,) or not np.isfinite(theta).all():
