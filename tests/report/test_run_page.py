@@ -151,7 +151,7 @@ def test_a_run_with_reuse_gets_the_picture_and_no_sentence(tmp_path):
     ("shares", "mixed", "words"),
     [
         ([], False, ""),
-        ([[np.nan] * 5] * 3, False, ""),  # a file of before, which does not say
+        ([[np.nan] * 5] * 3, False, ""),  # of moves that say nothing of it
         ([[1.0, 0, 0, 0, 0]], False, "own iteration alone"),
         ([[1.0, 0, 0, 0, 0], [0.4, 0.6, 0, 0, 0]], True, ""),
         ([[0, 1.0, 0, 0, 0]] * 2, False, "of one age"),

@@ -91,18 +91,6 @@ class TestTheCount:
         with Study.open(left) as study:
             assert study.counts()["ok"] == 4
 
-    def test_one_of_before_is_read(self, path, tmp_path):
-        """Without the last event."""
-        left = left_behind(path, tmp_path / "left")
-        told, last, identity, events = count_beside(left)
-        assert events == 1
-        content = struct.pack("<qqI", told, last, identity)
-        beside(left, COUNT).write_bytes(content + struct.pack("<I", zlib.crc32(content)))
-        assert count_beside(left) == (told, last, identity, 0)
-        beside(left, LOG).unlink()
-        with pytest.raises(InputError, match="4 of the 4 results told to"):
-            Study.open(left)
-
     def test_amendments_that_were_in_a_lost_log_are_missed(self, path, tmp_path):
         """Though no result is: as many were told as are there."""
         told(path).close()

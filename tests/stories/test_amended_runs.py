@@ -14,7 +14,7 @@ import recoup
 from recoup.pictures.picture_files import write_picture
 from recoup.runs.in_jax import TaskTests
 from recoup.runs.learning import _Loop
-from recoup.runs.render import is_of_before, render_run
+from recoup.runs.render import render_run
 from recoup.store.store import Store
 from recoup.study.care.verify import check
 from recoup.study.study import Study
@@ -199,19 +199,6 @@ class TestTheFinalTest:
         assert again.episodes == 50
         assert again.curve.episodes.tolist() == [0, 10, 20, 30, 40, 50]
 
-    def test_of_a_run_made_before_is_known_by_when_it_was_made(self, out):
-        """Its event does not say of which distribution it is."""
-        with Study.open(out / "study.db") as study:
-            (event,) = study.store.events("finished")
-            content = {key: v for key, v in event.content.items() if key != "proposal"}
-            with study.store.writing():
-                study.store._file.delete("events", "WHERE kind = ?", ("finished",))
-                study.store.note("finished", content)
-        assert recoup.load(out).finished
-        amended(out)
-        assert not recoup.load(out).finished
-        assert WORDS in recoup.load(out).outdated
-
     def test_in_memory(self):
         run = recoup.train("toy", iterations=2, seed=1)
         assert "`recoup.resume` makes it again" in run.study.amend(1, 5e4).words
@@ -277,7 +264,6 @@ class TestFilesBesideIt:
         assert f"`recoup resume {tmp_path / 'p'}` makes them" in amended(tmp_path / "p", 1).words
 
     def test_a_picture_that_does_not_say_what_it_shows_is_drawn_again(self, tmp_path):
-        """One of an older recoup."""
         out = tmp_path / "r"
         write_picture(walk(out).plot(), out / "curve.png", 50)
         assert not recoup.load(out).is_drawn()
@@ -326,18 +312,6 @@ class TestFilesBesideIt:
         assert said() == (False, True)
         render_run(out, task=own_tasks.Walk)
         assert said() == (False, False)
-
-    def test_one_of_an_older_recoup_is_known_by_its_time(self, tmp_path, monkeypatch):
-        pytest.importorskip("imageio")
-        out = tmp_path / "r"
-        run = walk(out)
-        monkeypatch.setattr(recoup.runs.render, "policy_shown", lambda run: "")
-        render_run(out, task=own_tasks.Walk)
-        files = [out / name for name in ("policy.mp4", "strip.png")]
-        assert [is_of_before(path, run) for path in files] == [False, False]
-        for path in files:
-            os.utime(path, (1e9, 1e9))
-        assert [is_of_before(path, run) for path in files] == [True, True]
 
 
 class TestPoliciesOfARunThatWasStopped:

@@ -272,7 +272,7 @@ class TestBeyond:
                 )
 
     def test_a_study_goes_on_as_it_was_made(self, tmp_path):
-        """One of before, which has none, and one that has another than today's."""
+        """One that has none, and one that has another than today's."""
         for name, beyond in (("a.db", 0), ("b.db", 0.3)):
             params = {"kd": {"low": 0, "high": 5, "beyond": beyond}, "k": {"low": 0, "high": 1}}
             params["k"]["beyond"] = beyond

@@ -17,7 +17,6 @@ from recoup.checks import InputError
 from recoup.store.file import StudyFile
 from recoup.store.rows import DRAWN, FOREIGN, MEAN, OWN, REPEAT
 from recoup.store.schema import packed, packed_memory
-from recoup.store.store import Store
 from recoup.study.care.recover import recover
 from recoup.study.care.verify import check
 from recoup.study.exchange.read import read_samples
@@ -386,72 +385,23 @@ def wavy(theta):
     return rugged(np.asarray(list(theta.values())) + 1.5)
 
 
-class TestFilesOfBefore:
-    def test_a_memory_without_pairs_has_had_none(self, tmp_path):
-        """A study without a repeat so far goes on as if it had always known of them."""
-        with Study.open(tmp_path / "now.db", **START) as study:
-            fill(study, 2)
-            assert not wanted(study)
-        shutil.copy(tmp_path / "now.db", tmp_path / "old.db")
-        assert forget(tmp_path / "old.db", ".pairs.") == 6
-        assert said(tmp_path / "old.db") == f"All 2 moves {EXACT}"
-        ends = []
-        for name in ("now.db", "old.db"):
-            with Study.open(tmp_path / name) as study:
-                fill(study, 8)
-                assert repeats(study)
-                ends.append((drawn(study), study.mean.tobytes()))
-            assert said(tmp_path / name) == f"All 10 moves {EXACT}"
-        assert ends[0] == ends[1]
-
-    def test_one_that_would_have_wanted_a_repeat_is_sound_without(self, early):
-        """What such a file did not say, `check` does not miss; the batch goes on as it was."""
-        early.close()
-        forget(early.store.path, ".pairs.")
-        assert said(early.store.path).endswith(EXACT)
-        with Study.open(early.store.path) as study:
-            assert {trial.kind for trial in study.ask(BATCH)} == {DRAWN}
-            fill(study, 2)
-        assert said(early.store.path).endswith(EXACT)
-
-    def test_settings_that_do_not_name_repeats_have_none(self, tmp_path, monkeypatch):
-        """As the study was made, whatever the default is today; and so do its forks."""
-        with Study.open(tmp_path / "without.db", **START, repeats=False) as study:
-            want = drawn(fill(study, 8))
-        Study.open(tmp_path / "old.db", **START).close()
-        read = Store.settings
-        monkeypatch.setattr(Store, "settings", lambda store: unnamed(read(store)))
-        with Study.open(tmp_path / "old.db", repeats=False) as study:
-            assert drawn(fill(study, 8)) == want
-            study.fork(tmp_path / "fork.db", method="recoup").close()
-        monkeypatch.undo()
-        with Study.open(tmp_path / "fork.db") as fork:
-            assert not repeats(fill(fork, 8))
-        with pytest.raises(InputError, match="was made with repeats=False, not True"):
-            Study.open(tmp_path / "fork.db", repeats=True)
-
-    def test_a_part_of_it_is_another_structure(self, early):
-        early.close()
-        forget(early.store.path, ".pairs.noise")
-        assert not check(early.store.path)[-1].sound
-        with (
-            Study.open(early.store.path) as study,
-            pytest.raises(InputError, match=f"{ANOTHER_STRUCTURE} than this version's"),
-        ):
-            fill(study, 1)
-
-
-def unnamed(settings):
-    return {key: value for key, value in settings.items() if key != "repeats"}
+def test_a_memory_without_a_part_is_another_structure(early):
+    early.close()
+    forget(early.store.path, ".pairs.noise")
+    assert not check(early.store.path)[-1].sound
+    with (
+        Study.open(early.store.path) as study,
+        pytest.raises(InputError, match=f"{ANOTHER_STRUCTURE} than this version's"),
+    ):
+        fill(study, 1)
 
 
 def forget(path, start):
-    """Takes the leaves of a name out of every memory; how many there were."""
+    """Takes the leaves of a name out of every memory."""
     with Study.open(path) as study:
         before = {move.id: move.memory or () for move in study.store.moves()}
     after = {n: [x for x in leaves if not x.path.startswith(start)] for n, leaves in before.items()}
     rewrite(path, "moves", "memory", lambda n: packed_memory(tuple(after[n])) if after[n] else None)
-    return sum(map(len, before.values())) - sum(map(len, after.values()))
 
 
 def rewrite(path, table, column, value_of):

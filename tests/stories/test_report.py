@@ -128,15 +128,6 @@ class TestTheReproductionsPage:
             assert words == [record["verdict"], record["holm_verdict"]]
         assert any(record["verdict"] != record["holm_verdict"] for record in records)
 
-    def test_claims_of_an_older_version_are_named(self, reproduction, tmp_path):
-        copy = tmp_path / "old"
-        shutil.copytree(reproduction.parent / "bounds", copy / "bounds")
-        content = json.loads((copy / "bounds" / "claims.json").read_text())
-        del content["claims"][0]["p"]
-        (copy / "bounds" / "claims.json").write_text(json.dumps(content))
-        with pytest.raises(ValueError, match=r"older version.*reproduce it again"):
-            write_reproduction(copy)
-
     def test_what_comes_from_files_is_escaped(self, reproduction, tmp_path):
         copy = tmp_path / "copy"
         (copy / "bounds").mkdir(parents=True)

@@ -417,8 +417,8 @@ class TestImport:
             fill(old, 1)
             assert imported().drop == ()
 
-    def test_imports_of_before_are_known_by_what_they_earned(self, old, tmp_path):
-        """An older recoup did not note when they were asked for; nor is an amended one doubled."""
+    def test_imports_without_times_are_known_by_what_they_earned(self, old, tmp_path):
+        """Nor is one that was amended since doubled."""
         with Study.open(tmp_path / "new.db", dim=2, batch=4, seed=5) as new:
             samples = read_samples(new.opened, tmp_path / "old.db")
             import_samples(new.opened, samples._replace(asked=None))

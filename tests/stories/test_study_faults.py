@@ -524,14 +524,6 @@ class TestStarts:
         with Study.open(tmp_path / "new.db", dim=2, mean=-1e99, std=[1e99, 1e-100]) as study:
             assert np.isfinite(study.ask()[0].theta).all()
 
-    def test_a_study_of_before_with_such_a_start_still_opens(self, tmp_path, monkeypatch):
-        given = {"dim": 2, "std": 1.7e308}
-        with monkeypatch.context() as before:
-            before.setattr("recoup.study.reader.settings.check_start", lambda mean, std: None)
-            Study.open(tmp_path / "old.db", **given).close()
-        with Study.open(tmp_path / "old.db", **given) as study:
-            assert study.counts()["ok"] == 0
-
 
 class TestWholeOrNot:
     """Forks and recoveries that are stopped before their last step are not there at all."""

@@ -177,7 +177,7 @@ def replayed(
         (own_name, own, ACCENT, "-"),
         (f"replayed: {name}", [row.info for row in found], SECOND, "--"),
     ):
-        keys = ("objective", "low", "high", "ess")  # moves of older files have no interval
+        keys = ("objective", "low", "high", "ess")
         columns = ([info.get(key) for info in infos] for key in keys)
         value, low, high, ess = (np.array(column, float) for column in columns)
         above.fill_between(results, low, high, color=colour, alpha=0.18, lw=0)

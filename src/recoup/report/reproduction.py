@@ -207,8 +207,6 @@ def figure_of(directory: Path) -> dict[str, Any]:
         about = json.loads((directory / ABOUT).read_text())
         claims = json.loads((directory / CLAIMS).read_text())["claims"]
         claims = [{**claim, "least": claim["contrasts"][claim["least"]]} for claim in claims]
-        if not all("p" in claim for claim in claims):
-            raise ValueError("claims of an older version, without p-values")
     except (OSError, ValueError, KeyError, TypeError) as wrong:
         raise InputError(f"{directory} is damaged ({wrong}): reproduce it again.") from None
     picture, film = directory / f"{PICTURE}.png", directory / FILM

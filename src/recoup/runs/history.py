@@ -164,11 +164,11 @@ def _places(store: Any) -> list[int]:
     None of samples from elsewhere: another has spent them.
     """
     events = (event.content for event in store.events(AMENDED))
-    gone = [content for content in events if content.get(DROP)]
+    gone = [content for content in events if content[DROP]]
     foreign = {trial.id for trial in store.asked((x["trial"] for x in gone), kinds=[FOREIGN])}
-    had = [x.get("place") for x in gone if x["trial"] not in foreign]
+    had = [x["place"] for x in gone if x["trial"] not in foreign]
     own = store.counted(0, store.counters().counted, foreign=False)
-    return [place for place in (*had, *(place for _, place in own)) if place]  # None: older files
+    return [place for place in (*had, *(place for _, place in own)) if place]
 
 
 def _spent(places: list[int], marks: list[int], each: int) -> list[int]:

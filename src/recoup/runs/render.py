@@ -150,12 +150,8 @@ def policy_shown(run: Run) -> str:
 
 
 def is_of_before(path: Path, run: Run) -> bool:
-    """Whether a film or picture that `render` made is not of a run's newest mean policy.
-
-    One of an older recoup does not say which policy it shows: then, whether it is older than that.
-    """
-    shown = shown_by(path)
-    return path.stat().st_mtime < run.moved_at if shown is None else shown != policy_shown(run)
+    """Whether a film or picture that `render` made is not of a run's newest mean policy."""
+    return shown_by(path) != policy_shown(run)
 
 
 def _check_writable(out: Path) -> None:

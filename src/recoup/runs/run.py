@@ -74,14 +74,13 @@ class Run:
         with sensible(opened.where), opened.store.reading():  # all of one moment
             self.plan: Plan = stored_plan(opened)
             found, last = history_of(opened), opened.store.last_move()
-            self.began_at: float = opened.store.last_move(0).made  # as `moved_at`; a copy's is it
+            self.began_at: float = opened.store.last_move(0).made  # `time.time()`; a copy has it
             self._result = end_of(opened)
             self.outdated: str | None = outdated(opened)  # a sentence on its end or files
             self.was_finished: bool = was_finished(opened)  # once, before it was amended or moved
             self.rho = opened.rho(opened.store.newest().numbers)
             self.failed, self.dropped = lost_of(opened)  # trials, none of them in both
             trials = opened.store.count(SPENT, told=True)
-        self.moved_at: float = last.made  # when it moved last, as `time.time()` gives it
         self.notes: Plain = last.info.get("notes", {})  # of that move, by `recoup` itself
         self.history: list[HistoryRow] = found.steps
         self.means, self.stds, self.ages = found.mean, found.std, found.ages

@@ -22,7 +22,6 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 CONTENT = struct.Struct("<qqIq")  # results told, last trial, identity of the file, last event
-OLDER = struct.Struct("<qqI")  # without events
 CRC = struct.Struct("<I")  # after them
 LOCK_POLL = 0.005  # seconds between two looks at a lock
 FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # a link that lies there is none of ours
@@ -34,10 +33,10 @@ class Count(NamedTuple):
     told: int
     last: int  # trial
     identity: int
-    events: int = 0
+    events: int
 
 
-NONE = Count(0, 0, 0)
+NONE = Count(0, 0, 0, 0)
 
 
 def count_beside(path: Path) -> Count:
@@ -50,9 +49,8 @@ def count_beside(path: Path) -> Count:
             os.close(descriptor)
     except OSError:
         return NONE
-    for kind in (CONTENT, OLDER):
-        if len(content) == kind.size + CRC.size and _has_crc(content):
-            return Count(*kind.unpack(content[: kind.size]))
+    if len(content) == CONTENT.size + CRC.size and _has_crc(content):
+        return Count(*CONTENT.unpack(content[: CONTENT.size]))
     return NONE
 
 

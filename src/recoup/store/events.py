@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.store.codec import WRONG, as_kept
-from recoup.store.rows import AMENDED, DROP, DROPPED, Event, Told
+from recoup.store.rows import AMENDED, DROP, Event, Told
 
 
 class Amendment(NamedTuple):
@@ -31,7 +31,7 @@ def amendments(events: Iterable[Event]) -> list[Amendment]:
                 was, now = (as_kept(told_in(content, key)) for key in ("was", "now"))
                 was = was._replace(trajectory=_kept(content.get("trajectory")))
                 moves = {int(number): int(old) for number, old in content["moves"].items()}
-                drop = is_drop(content)
+                drop = bool(content[DROP])
                 found.append(Amendment(int(content["trial"]), was, now, drop, moves, event.at))
     return found
 
@@ -39,11 +39,6 @@ def amendments(events: Iterable[Event]) -> list[Amendment]:
 def told_in(content: dict[str, Any], which: str) -> Told:
     """What a result `was`, or is `now`, as the event of an amendment holds it."""
     return Told(*content[which][:5])._replace(also=content.get(f"{which}_also"))
-
-
-def is_drop(content: dict[str, Any]) -> bool:
-    """Whether an event says that the result counts for nothing now; in older files, its note."""
-    return bool(content.get(DROP, str(content["now"][4]).startswith(DROPPED)))
 
 
 def of_later(number: int, told: Told) -> dict[str, Any]:

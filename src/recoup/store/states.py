@@ -5,10 +5,9 @@ from collections.abc import Iterable
 
 from recoup.store import codec
 from recoup.store.errors import sensible
-from recoup.store.events import is_drop
 from recoup.store.places import together_in
 from recoup.store.queries import ROWS_READ, Queries
-from recoup.store.rows import AMENDED, CREATED, AskedColumns, Dates, ToldColumns
+from recoup.store.rows import AMENDED, CREATED, DROP, AskedColumns, Dates, ToldColumns
 from recoup.store.schema import TABLES, checksum
 
 DERIVED = ("own", "mixture")  # follow from the others
@@ -80,7 +79,7 @@ class States(Queries):
         return {
             one
             for number, content in amended.items()
-            if is_drop(content)
+            if content[DROP]
             for one in self.together(number)
         }
 

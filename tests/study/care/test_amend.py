@@ -13,7 +13,6 @@ from waiting import until
 import recoup
 from recoup.checks import InputError
 from recoup.store import count
-from recoup.store.store import Store
 from recoup.study.care import amend as amending
 from recoup.study.care.recover import recover
 from recoup.study.care.verify import check
@@ -296,24 +295,6 @@ class TestHalfOfAPair:
         assert "the best of 12 noisy returns" in shown
         said = program("study", "tell", path, trials[1].id, 1e6)
         assert "farther from the others" not in said.stdout
-
-    def test_one_that_an_older_recoup_has_counted_can_be_dropped_again(self, tmp_path, monkeypatch):
-        path = tmp_path / "a.db"
-        with Study.open(path, dim=2, batch=4, seed=1, mirrored=True, method="mis-pgpe-ob") as study:
-            trials = study.ask(4)
-            study.tell(1, 100.0)
-            study.amend(1, drop="the sensor was loose")
-            with monkeypatch.context() as older:
-                older.setattr(Store, "dropped", lambda _: set())
-                study.tell([2, 3, 4], [50.0, *map(value_of, trials[2:])])
-            for trial in study.ask(2):
-                study.tell(trial.id, value_of(trial))
-            assert study.evaluate().samples == 5  # and one that failed
-            study.amend(1, drop="the sensor was loose")
-            assert study.evaluate().samples == 4
-            with pytest.raises(InputError, match="trial 1 was dropped, and stays out"):
-                study.amend(1, drop="the sensor was loose")
-        assert check(path)[-1].words.endswith("to the last bit.")
 
 
 def assert_judged_alike(one, other):

@@ -2,7 +2,6 @@
 
 import csv
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +20,6 @@ from recoup.study.exchange.samples import import_samples
 from recoup.study.reader.settings import resolved
 from recoup.study.study import Study
 
-DATA = Path(__file__).parent / "data"
 DIM = 3
 START = {"batch": 6, "seed": 5, "std": 0.7, "method": "mis-pgpe-ob"}
 NAMED = {"stiffness": (10, 200, "log"), "count": (1, 9, "int"), "offset": None}
@@ -212,7 +210,6 @@ class TestRoundTrip:
         for row in table_of(tmp_path / "t.csv"):
             kinds.add((row["kind"], row["status"]))
             cells = [row[f"rho_{i}"] for i in range(size)]
-            assert not any(name.startswith("factor_") for name in row)
             assert f"rho_{size}" not in row
             if row["proposal"]:
                 numbers = study.store.proposal(int(row["proposal"])).numbers
@@ -506,57 +503,6 @@ class TestByHand:
             ):
                 study.import_samples(theta, theta.sum(1))
             assert study.counts()["ok"] == 0
-
-
-class TestBefore:
-    """Tables as they were exported before: means, deviations, and factors of full covariances."""
-
-    @pytest.mark.parametrize("family", ["diagonal", "full"])
-    def test_one_that_was_written_then(self, tmp_path, family):
-        path = DATA / f"{family}-before.csv"
-        rows = [row for row in table_of(path) if row["proposal"]]
-        params = {"stiffness": (10, 200, "log"), "offset": None}
-        with Study.open(tmp_path / "a.db", **START, params=params, family=family) as study:
-            found = take(study, path)
-            assert (found.samples, found.failed, found.skipped, found.proposals) == (10, 1, 1, 3)
-            for (theta, numbers, _), row in zip(drawn(study), rows, strict=True):
-                assert theta.tolist() == [float(row[f"latent_{name}"]) for name in params]
-                share = np.log(float(row["mean_stiffness"]) / 10) / np.log(200 / 10)
-                mean = [np.log(share / (1 - share)), float(row["mean_offset"])]
-                columns = ["std_stiffness", "std_offset"]
-                if family == "full":
-                    pairs = ("stiffness_stiffness", "offset_stiffness", "offset_offset")
-                    columns = [f"factor_{pair}" for pair in pairs]
-                want = [*mean, *(float(row[column]) for column in columns)]
-                np.testing.assert_allclose(numbers, want, rtol=1e-9, atol=1e-12)
-
-    @pytest.mark.parametrize("named", [False, True])
-    @pytest.mark.parametrize("family", ["diagonal", "full"])
-    def test_they_are_imported_as_they_were(self, tmp_path, family, named):
-        with fill(opened(tmp_path / "a.db", family, named=named)) as study:
-            study.export(tmp_path / "t.csv")
-            bare = list(NAMED) if named else [str(i) for i in range(DIM)]
-            factors = [f"factor_{a}_{b}" for i, a in enumerate(bare) for b in bare[: i + 1]]
-            rows = table_of(tmp_path / "t.csv")
-            for row in rows if family == "full" else ():
-                row |= {name: row[f"rho_{DIM + i}"] for i, name in enumerate(factors)}
-            write(tmp_path / "u.csv", rows)
-            path = without(tmp_path / "u.csv", tmp_path / "v.csv", "rho_", "family")
-            with opened(tmp_path / "b.db", family, named=named) as new:
-                assert take(new, path).samples == study.counts()["ok"] - 2
-                for (mine, numbers, _), (other, numbers_, _) in zip(
-                    drawn(new), drawn(study), strict=True
-                ):
-                    np.testing.assert_array_equal(mine, other)
-                    np.testing.assert_allclose(numbers, numbers_, rtol=1e-12, atol=1e-13)
-            if family == "full":
-                new = opened(tmp_path / "c.db", "diagonal", named=named)
-                with new, pytest.raises(InputError, match="family full, this study from diagonal"):
-                    take(new, path)
-                part = without(path, tmp_path / "w.csv", factors[-1])
-                new = opened(tmp_path / "d.db", "full", named=named)
-                with new, pytest.raises(InputError, match="columns factor_, but not all"):
-                    take(new, part)
 
 
 IMPOSTORS = {

@@ -1,7 +1,6 @@
 """Contexts: what was known before a trial, kept with its result and taken off of returns."""
 
 import csv
-import sqlite3
 
 import numpy as np
 import program
@@ -206,24 +205,6 @@ def test_an_older_recoup_does_not_open_what_it_would_move_otherwise(path, tmp_pa
     recoup.Study.open(tmp_path / "b.db").close()
     with pytest.raises(InputError, match=NEWER):
         recoup.Study.open(path)
-
-
-def test_a_study_of_before_goes_on_as_it_was(tmp_path):
-    """Its settings name no context: what is told is kept, and no move looks at it."""
-    for name in ("old.db", "plain.db"):
-        with recoup.Study.open(tmp_path / name, params=PARAMS, context=False) as study:
-            tell(study, 8, context=False)
-    with sqlite3.connect(tmp_path / "old.db") as file:
-        rows = file.execute("SELECT * FROM settings WHERE key = 'context'").fetchall()
-        file.execute("DELETE FROM settings WHERE key = 'context'")
-        assert len(rows) == 1
-    file.close()
-    found = []
-    for name, context in (("old.db", True), ("plain.db", False)):
-        with recoup.Study.open(tmp_path / name) as study:
-            tell(study, 12, context=context)
-            found.append(means(study))
-    assert found[0] == found[1]
 
 
 def test_tables_hold_contexts_to_the_bit(path, tmp_path):

@@ -106,14 +106,6 @@ def test_others_that_begin_so_are_names(tmp_path):
         read_samples(again.opened, tmp_path / "t.csv")
 
 
-def test_a_study_of_before_with_such_a_name_still_opens(tmp_path, monkeypatch):
-    with monkeypatch.context() as before:
-        before.setattr("recoup.study.reader.settings.check_new", lambda parameters: None)
-        recoup.Study.open(tmp_path / "s.db", params=["family", "rho_0"]).close()
-    with recoup.Study.open(tmp_path / "s.db", params=["family", "rho_0"]) as study:
-        study.tell(study.ask()[0].id, 1.0)
-
-
 @pytest.mark.parametrize("params", [np.array(1.0), 5, "x"], ids=repr)
 def test_parameters_that_are_no_list_get_one_sentence(tmp_path, params):
     with pytest.raises(InputError, match="params must be a mapping of names to bounds, got"):
@@ -272,22 +264,6 @@ class TestNames:
             study.tell(trial.id, 1.0)
             study.export(tmp_path / "t.csv")
         assert trial.params == {"a": 1.0, "A": 2.0}
-
-    def test_a_file_that_has_such_names_is_opened_and_forked_all_the_same(
-        self, tmp_path, monkeypatch
-    ):
-        with monkeypatch.context() as before:
-            before.setattr("recoup.study.reader.settings.check_new", lambda parameters: None)
-            given = {" a": (0, 1), "a": (0, 2**60, "int")}
-            Study.open(tmp_path / "old.db", params=given, seed=3).close()
-        with Study.open(tmp_path / "old.db", seed=3) as study:
-            study.tell(study.ask()[0].id, 1.0)
-            study.fork(tmp_path / "same.db", batch=5).close()
-            with pytest.raises(InputError, match="white space"):
-                study.fork(tmp_path / "renamed.db", rename={"a": "b"})
-            wide = {"b": (0, 9, "int")}
-            new = {" a": "c", "a": "b"}
-            study.fork(tmp_path / "renamed.db", rename=new, params=wide).close()
 
     @pytest.mark.parametrize("head", ["a, a,return", "a,a,return"])
     def test_two_columns_of_one_name_are_refused(self, tmp_path, head):

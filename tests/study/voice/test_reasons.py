@@ -83,11 +83,6 @@ def test_nothing_is_said_of_what_is_not_there():
     assert "twice" not in words
 
 
-def test_moves_of_before_have_no_notes_on_repeats():
-    old = {key: NOTES[key] for key in NOTES if key not in ("bold", "pairs", "repeat")}
-    assert reasons(old, 12.0) == reasons(NOTES, 12.0)
-
-
 def test_a_study_says_why_it_moved(tmp_path):
     rng = np.random.default_rng(0)
     with Study.open(tmp_path / "s.db", dim=2, method="recoup", seed=1) as study:

@@ -145,8 +145,7 @@ def _amended(
     was = before.told._replace(trajectory=store.trajectories([number]).get(number))
     if same(was, told) and not drop:
         raise InputError(f"trial {number} was told {in_words(told)}, as it should be.")
-    again = drop and store.place_of(number) is not None  # its pair, by an older recoup
-    if number in store.dropped() and not again:
+    if number in store.dropped():
         raise InputError(f"trial {number} was dropped, and stays out of all estimates.")
     remade, kept = _remade(study, number, told, drop)
 

@@ -25,7 +25,7 @@ from recoup.store.rows import (
 from recoup.store.salvage import Salvaged, Tick, salvage
 from recoup.store.store import Store
 from recoup.study.moves.first import first_proposal
-from recoup.study.reader.settings import as_made, check_settings, method_of, missing_parts
+from recoup.study.reader.settings import check_settings, method_of, missing_parts
 from recoup.study.space.limits import limits_of
 
 TRIALS_LISTED = 10  # trials that are named
@@ -72,7 +72,7 @@ def recover(path: Path, new: Path, tick: Tick = lambda done, of: None) -> Recove
         rows = rows._replace(own={}, mixture={})
 
     def write(store: Store) -> None:
-        valued = method_of(as_made(settings)).values_failures
+        valued = method_of(settings).values_failures
         store.restore(rows, fitting_counters(rows, last, valued))
         for result in _dropped(rows) if saved.events_lost else ():
             store.note(AMENDED, _drop(result))

@@ -2,8 +2,8 @@
 
 Two studies of the same seed draw the same thetas, and a candidate may be tried twice: neither a
 theta nor a return says which rollout it is. When its trial was asked for does, in every copy,
-export, fork and import. Where that is not known (a table of one's own, an import of an older
-recoup) the same return of the same theta is the same rollout.
+export, fork and import. Where that is not known (a table of one's own) the same return of the same
+theta is the same rollout.
 """
 
 from collections.abc import Sequence

@@ -33,7 +33,6 @@ from recoup.study.reader.settings import (
     STEPPING,
     UNITS,
     as_said,
-    completed,
     is_part,
     method_of,
     of_the_problem,
@@ -147,7 +146,7 @@ def _settings(study: Opened, changes: Settings, change: Change | None) -> tuple[
     parameters = study.parameters if change is None else change.after
     units = units_of(parameters)
     given[UNITS] = {**units, **check_mapping("units", changes.get(UNITS) or {})}
-    found = (completed if change is None else as_said)(given, study.goal)
+    found = as_said(given, study.goal)
     _check_changed(study, changes, found)
     if charts := _charts(study, change):
         found[CHARTS] = [plain(bounds) for bounds in charts]

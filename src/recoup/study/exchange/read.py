@@ -43,7 +43,6 @@ from recoup.study.space.goals import GOALS, MAXIMIZE, Goal
 from recoup.study.space.limits import also_columns
 from recoup.study.space.parameters import (
     Parameter,
-    gathered,
     places_of,
     range_of,
     range_text,
@@ -53,8 +52,7 @@ from recoup.study.space.parameters import (
 NUMPY = (".npz",)
 LARGEST_ARRAY = 1 << 32  # bytes
 MOMENTS = ("mean", "std")
-CORRELATED = "full"  # the family whose distributions had columns factor_ in exports before
-DRAWN_COLUMNS = f"mean_, std_, factor_ and {RHO}_"
+DRAWN_COLUMNS = f"mean_, std_ and {RHO}_"
 UNREADABLE = (
     *(AttributeError, EOFError, KeyError, IndexError, MemoryError, OSError, RuntimeError),
     *(SyntaxError, TypeError, ValueError, BadZipFile, struct.error, zlib.error),
@@ -247,11 +245,9 @@ def _of_table(study: Opened, path: Path, table: Table) -> ForeignSamples:
     for family in [name for name in families if name and names][:1]:
         check_family(study, path, family)  # of another even the columns are others
     shown, latent = _moments(study, path, table), _latent(study, path, table)
+    blocks: np.ndarray | None = None
     if names:
-        rows = numbers(path, table, names)
-        blocks: np.ndarray | None = of_rows(study, path, families, rows, shown)
-    else:
-        blocks = _with_factors(study, path, table, shown)
+        blocks = of_rows(study, path, families, numbers(path, table, names), shown)
     samples = ForeignSamples(
         thetas(study, path, table), came.returns, failed=came.failed, latent=latent
     )
@@ -369,18 +365,3 @@ def _drawn_columns(study: Opened, table: Table) -> list[str]:
     """Columns of latent numbers of what drew the rows: those of standard deviations, or blocks."""
     known = (*(f"std_{name}" for name in bare_names(study)), f"{RHO}_0")
     return [name for name in known if name in table and name not in theta_columns(study)]
-
-
-def _with_factors(study: Opened, path: Path, table: Table, shown: Shown) -> np.ndarray | None:
-    """Blocks of a table as they were exported before: the factors of correlated distributions."""
-    if not any(name.startswith("factor_") for name in table):
-        return None
-    check_family(study, path, CORRELATED)
-    bare = bare_names(study)
-    names = [f"factor_{a}_{b}" for i, a in enumerate(bare) for b in bare[: i + 1]]
-    if not all(name in table for name in names) or shown is None:
-        raise InputError(f"{path} has columns factor_, but not all that a distribution has.")
-    factors, mean = numbers(path, table, names), np.full_like(shown[0], np.nan)
-    known = np.isfinite(shown[0]).all(axis=1)
-    mean[known] = gathered(study.parameters, shown[0][known])
-    return of_family(study, path, CORRELATED, np.hstack([mean, factors]))

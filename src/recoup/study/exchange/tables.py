@@ -39,7 +39,7 @@ LATER = (
     NOTES,
     VERSION,
     DIRECTION,
-)  # columns that a table of before may have or lack
+)  # columns that another table of the study may have or lack
 FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")  # how one may begin
 
 

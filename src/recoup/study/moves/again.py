@@ -6,7 +6,6 @@ import numpy as np
 
 from recoup.checks import printable
 from recoup.store.rows import RECOVERED, Move
-from recoup.study.moves.memory import known_then
 from recoup.study.reader.ledger import Ledger
 from recoup.study.reader.opened import Mark, Opened
 from recoup.study.reader.settings import missing_parts
@@ -54,8 +53,7 @@ def not_the_one(study: Opened, number: int) -> str:
     given = missing_parts(study.settings, {})
     named = " and ".join(f"{key}={text}" for key, text in given.items())
     return printable(
-        f"the {named} that was given is not the one that made move {number} of {study.where} (or "
-        "an earlier recoup made it)"
+        f"the {named} that was given is not the one that made move {number} of {study.where}"
     )
 
 
@@ -67,7 +65,7 @@ def gap(study: Opened, made: "StudyMove", stored: Mark) -> float:
     scale = float(np.max(study.shown(stored.numbers)[1]))
     away = np.abs(made.numbers - stored.numbers) / (np.abs(stored.numbers) + scale)
     other = stored.memory or ()
-    mine = known_then(study.method, made.memory, stored.memory) or ()
+    mine = made.memory or ()
     if [(x.path, x.value.shape) for x in mine] != [(x.path, x.value.shape) for x in other]:
         return float("inf")
     both = ((x.value, y.value) for x, y in zip(mine, other, strict=True))

@@ -5,17 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from recoup.checks import InputError, shortly
-from recoup.core.rules.rugged import no_pairs
 from recoup.core.types import Array, Given, Pytree, Rho
 from recoup.engine import plain
 from recoup.engine.methods import Method
 from recoup.store.rows import Leaf, Memory
 from recoup.store.schema import packed_memory
-
-PAIRS = ".pairs."  # where a memory has what candidates tried twice have said
-NO_PAIRS = tuple(
-    Leaf(f"{PAIRS}{key}", np.asarray(x)) for key, x in no_pairs(np, np.float64)._asdict().items()
-)
 
 CHANGED = (
     "the memory of the update rule has changed its structure, which a study cannot hold: nothing "
@@ -104,22 +98,4 @@ def wants_repeat(row: Method, rho: Rho, memory: Memory) -> bool:
     """Whether the next batch is to try its first candidate twice."""
     if row.way.repeats is None or memory is None:
         return False
-    return bool(row.way.repeats(remembered(row, rho, completed(row, memory))))
-
-
-def completed(row: Method, memory: Memory) -> Memory:
-    """A memory as it is today: one that knew nothing of repeats has had none."""
-    if memory is None or not _lacks_pairs(row, memory):
-        return memory
-    return memory + NO_PAIRS
-
-
-def known_then(row: Method, made: Memory, stored: Memory) -> Memory:
-    """What a move that is made again remembers, of that which was remembered when it was stored."""
-    if made is None or stored is None or not _lacks_pairs(row, stored):
-        return made
-    return tuple(leaf for leaf in made if not leaf.path.startswith(PAIRS))
-
-
-def _lacks_pairs(row: Method, memory: tuple[Leaf, ...]) -> bool:
-    return row.way.rule and not any(leaf.path.startswith(PAIRS) for leaf in memory)
+    return bool(row.way.repeats(remembered(row, rho, memory)))

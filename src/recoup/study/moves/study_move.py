@@ -13,7 +13,6 @@ from recoup.core.types import Plain
 from recoup.core.worth import worth
 from recoup.engine.methods import Method, family_name
 from recoup.engine.plain import can_move, can_weigh
-from recoup.study.moves.memory import completed
 from recoup.study.moves.steps import Before, Judged, StudyMove
 from recoup.study.reader.ledger import Ledger
 from recoup.study.reader.records import AGES
@@ -26,7 +25,6 @@ def make_move(
     """The move that the results up to the place `upto` make; those after `since` are new."""
     results = ledger.results(upto)
     old = int(np.searchsorted(ledger.counted, since, "right"))
-    before = before._replace(memory=completed(row, before.memory))
     if ledger.charts:
         check_charts(row, ledger.dim)
     size = 0 if ledger.charts else results.n  # only NumPy knows of other bounds

@@ -37,7 +37,6 @@ from recoup.study.reader.records import Trial, by_name
 from recoup.study.reader.settings import (
     RETURN_UNIT,
     RUN,
-    as_made,
     charts_of,
     check_settings,
     layout_of,
@@ -86,7 +85,7 @@ class Opened:
         for key in parts or {}:
             check_choice("a part of a method", key, GIVEN)
         with sensible(store.where):
-            self.settings = as_made(store.settings())
+            self.settings = store.settings()
             self.parts = without_other_families(self.settings, parts or {})
             self.method = method_of(self.settings, self.parts)
             check_settings(self.settings, self.method)

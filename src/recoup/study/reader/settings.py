@@ -67,13 +67,6 @@ OF_RESULTS = (RETURN_UNIT, *goals.ENDS, LIMITS, WITHIN)  # settings, which a for
 ROW = "row"  # of a method that is not in our table
 DEFAULTS = "defaults"  # settings that may have no effect on the method
 STEPPING = ("update", "epsilon", "kl")  # settings of an update rule, whose memory is its own
-EARLIER = {  # of studies whose files do not name a setting
-    "repeats": False,
-    "failure": CENSORED,
-    "most_std": None,
-    "orthogonal": False,
-    "context": False,
-}
 
 
 def method_of(settings: Settings, parts: Settings | None = None) -> Method:
@@ -90,12 +83,6 @@ def method_of(settings: Settings, parts: Settings | None = None) -> Method:
         if parts and key in parts:
             own[key] = parts[key]
     return turned_row(checked(replace(row, **own)), goal_of(settings).sign)
-
-
-def as_made(settings: Settings) -> Plain:
-    """The settings of a file, with those that it does not name, as its study was made."""
-    own = settings_of(_row_of(settings))
-    return {**{key: value for key, value in EARLIER.items() if key in own}, **settings}
 
 
 def _row_of(settings: Settings) -> Method:
@@ -217,14 +204,14 @@ def resolved(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
 def as_said(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
     """The same, its parameters searched as far beyond their bounds as they say."""
     check_new(parameters_given(given.get("params")))
-    found = completed(given, goal)
+    found = _completed(given, goal)
     check_start(found["mean"], found["std"])
     check_no_parameters(limits_of(found), parameters_given(found.get("params")))
     return found
 
 
-def completed(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
-    """All settings of a study that may be older, whose names stay as they are."""
+def _completed(given: Settings, goal: Goal) -> Plain:
+    """All settings as they are said, their start unchecked."""
     said, given = goal_given(given)
     parameters = with_units(parameters_given(given.pop("params", None)), given.pop(UNITS, None))
     return_unit, ends = given.pop(RETURN_UNIT, None), goals.ends_given(given)
@@ -283,7 +270,7 @@ def check_same(path: Path, settings: Settings, given: Settings) -> None:
         made.pop("dim")
     if ROW in settings:
         made["method"] = Method(**settings[ROW])
-    asked = completed({**made, **_as_made(settings, given)}, goal)
+    asked = as_said({**made, **_as_made(settings, given)}, goal)
     if UNITS in asked:  # what has one must have the same; where none is said, the file's stays
         asked[UNITS] = {**settings.get(UNITS, {}), **asked[UNITS]}
     if LATER in settings and "batch" in given:
@@ -293,7 +280,7 @@ def check_same(path: Path, settings: Settings, given: Settings) -> None:
         )
     for key in (*given, *asked.keys() & {UNITS}, *_said_by(given.get("method"))):
         mine, other = settings.get(key), asked.get(key)
-        if mine != other and not _may_be_same(mine, other):
+        if mine != other:
             shown = other if key == "method" or _is_python(other) else given.get(key, other)
             by_row = key not in given and isinstance(given.get("method"), Method)
             raise InputError(
@@ -314,13 +301,6 @@ def _said_by(method: Chosen) -> tuple[str, ...]:
     if isinstance(method, Method):
         return settings_of(method)
     return () if method is None or isinstance(method, str) else ("direction",)
-
-
-def _may_be_same(mine: Chosen, other: Chosen) -> bool:
-    """Whether two parts that only Python can give may be the same: files of format 1 hold reprs."""
-    if not (_is_python(mine) and _is_python(other)):
-        return False
-    return mine == other or "(" in mine["python"]
 
 
 def _short(value: Given) -> str:

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from recoup.core.types import Plain
-from recoup.store.events import is_drop
-from recoup.store.rows import AMENDED, Event, Told
+from recoup.store.rows import AMENDED, DROP, Event, Told
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.settings import RUN
 from recoup.study.run.beside import (
@@ -191,14 +190,8 @@ def _last_end(study: Opened) -> Event | None:
 
 
 def _is_of_now(study: Opened, end: Event) -> bool:
-    """Whether the newest distribution is the one that was tested.
-
-    An older file does not say which one that was: then, whether none was made since.
-    """
-    last = study.store.last_move()
-    if PROPOSAL in end.content:
-        return bool(end.content[PROPOSAL] == last.proposal)
-    return last.made <= end.at and not _amended_since(study, end)
+    """Whether the newest distribution is the one that was tested."""
+    return bool(end.content[PROPOSAL] == study.store.last_move().proposal)
 
 
 def _amended_since(study: Opened, end: Event | None = None) -> list[int]:
@@ -211,7 +204,7 @@ def _amended_since(study: Opened, end: Event | None = None) -> list[int]:
 def _of_the_curve_since(study: Opened, end: Event) -> list[int]:
     """The trials that were amended since, of which points of the curve are made."""
     since = [event.content for event in study.store.events(AMENDED) if event.id > end.id]
-    others = [x["trial"] for x in since if is_drop(x) or x["was"][1] != x["now"][1]]
+    others = [x["trial"] for x in since if x[DROP] or x["was"][1] != x["now"][1]]
     return _of_the_curve(study, others) if others else []
 
 

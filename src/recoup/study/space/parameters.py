@@ -32,7 +32,7 @@ BESIDE = (
     "task_version",
     "notes",
     "study_direction",
-)  # columns too, but parameters of before may be called so
+)  # columns too
 WHOLE = 2**48  # the largest bound of whole numbers: each comes back from its latent value
 LONGEST_UNIT = 24  # characters
 ALWAYS = (
@@ -240,10 +240,7 @@ def checked(parameters: Sequence[Parameter]) -> list[Parameter]:
 
 
 def check_new(parameters: Sequence[Parameter]) -> None:
-    """Raises where parameters of a new study could be mistaken for each other, or be inexact.
-
-    Files made before may hold such, and are opened all the same.
-    """
+    """Raises where parameters of a new study could be mistaken for each other, or be inexact."""
     alike: dict[str, str] = {}
     _check_columns([p.name for p in parameters], [p.name for p in columns_of(parameters)])
     for p in parameters:
@@ -335,7 +332,7 @@ def _check_name(name: Given) -> None:
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise InputError(f"a parameter needs a name, got {shortly(name)}.")
     taken = (*RESERVED, "asked_at", "told_at", "failed", "amended", "told_later", "lease_until")
-    if name in taken or name.startswith(("mean_", "std_", "factor_")):
+    if name in taken or name.startswith(("mean_", "std_")):
         raise InputError(f"{name!r} cannot name a parameter: tables have such a column already.")
 
 

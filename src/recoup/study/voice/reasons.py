@@ -10,7 +10,6 @@ LITTLE_WEIGHT = 0.1  # share of the weight below which earlier batches have next
 MOSTLY = 0.5  # share of the model above which a step is as long as the model makes it
 MOSTLY_NOISE = 0.5  # share of the variance above which nothing is seen where nothing is evident
 NONE = 0.005  # share of a step below which nothing is said of it
-BEFORE = {"bold": 0.0, "pairs": 0, "repeat": False}  # of moves made before candidates were repeated
 
 
 def reasons(notes: Plain, ess: float, goal: Goal = MAXIMIZE) -> list[str]:
@@ -20,7 +19,6 @@ def reasons(notes: Plain, ess: float, goal: Goal = MAXIMIZE) -> list[str]:
     """
     if "share" not in notes:
         return [sentences.noted(notes)]
-    notes = {**BEFORE, **notes}
     if notes["flat"]:
         said = [
             f"No two {goal.nouns} of the last batch differ: the distribution stayed where it is "
