@@ -7,16 +7,6 @@ from recoup.store import schema
 
 TABLE = re.compile(r'^    "(\w+)": \((?:  # (.+))?$')
 COLUMN = re.compile(r'^        "(\S+) (\w+)",(?:  # (.+))?$')
-FORMATS = {  # each with what makes a file need it
-    schema.VERSION: "how files begin",
-    schema.EXTENDED: "trials with leases, or results of earlier bounds",
-    schema.COSTS: "costs are told, and the smallest is looked for",
-    schema.CHOICES: "a parameter is one of several words",
-    schema.BESIDE: "numbers are told beside returns, or there are limits on them",
-    schema.BOUNDED: "the batch grows, or steps know of bounds",
-    schema.KNOWN_BEFORE: "contexts, which moves take off of returns",
-    schema.KEYED: "requests that may come twice, or names of workers",
-}
 
 
 def study_file_page() -> str:
@@ -35,16 +25,11 @@ def study_file_page() -> str:
         "[what is in the file of a study](../lookup/study-file.md).",
         "",
         "A BLOB of numbers is of 8-byte floats, little-endian. Times are seconds since 1970. A "
-        "file says its format in `user_version`: the lowest that holds what is in it.",
-        "",
-        "| format | since it holds |",
-        "|---|---|",
-        *(f"| {number} | {words} |" for number, words in FORMATS.items()),
+        f"file says its format in `user_version`: {schema.FORMAT}.",
         "",
     ]
     for name, words, columns in tables():
-        made = schema.LATER.get(name)
-        later = f" Made when it is first needed, by format {made}." if made else ""
+        later = " Made when it is first needed." if name in schema.LATER else ""
         found += [f"## {name}", "", f"{words[:1].upper()}{words[1:]}.{later}", ""]
         found += ["| column | type | what it is |", "|---|---|---|"]
         found += [f"| `{column}` | {kind} | {text} |" for column, kind, text in columns]

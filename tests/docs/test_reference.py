@@ -12,7 +12,7 @@ import recoup
 import reference
 from documented import entries
 from recoup.store import schema
-from study_file_page import FORMATS, tables
+from study_file_page import tables
 
 LONGEST = 60_000  # characters of a page: what the site makes of it stays below 100 kB
 ANCHOR = re.compile(r"\]\((?:([\w-]+)\.md)?#([\w-]+)\)")
@@ -92,7 +92,3 @@ def test_tables_and_columns_are_those_of_a_study_file(tmp_path):
             wanted = [("id", "INTEGER"), *((x, kind) for x, kind, _ in columns), ("crc", "INTEGER")]
             assert name in schema.LATER or found == wanted
             assert all([words, *(text for *_, text in columns)]), name
-
-
-def test_every_format_is_said():
-    assert sorted(FORMATS) == list(range(schema.VERSION, schema.NEWEST + 1))

@@ -21,7 +21,14 @@ from recoup.store.count import count_beside
 from recoup.store.errors import Exists, NoRoom
 from recoup.store.place import COUNT, LOG, beside
 from recoup.store.rows import Leaf
-from recoup.store.schema import TABLES, checksum, packed_memory, unpacked_memory
+from recoup.store.schema import (
+    FORMAT,
+    OLDEST,
+    TABLES,
+    checksum,
+    packed_memory,
+    unpacked_memory,
+)
 from recoup.store.store import Store
 
 
@@ -97,7 +104,10 @@ class TestRefusals:
         execute(path, "PRAGMA user_version = 10")
         with pytest.raises(ValueError, match=r"a newer recoup \(format 10, this one reads 9\)"):
             Store.open(path)
-        for version in (0, 1):
+        for version in range(OLDEST, FORMAT):
+            execute(path, f"PRAGMA user_version = {version}")
+            Store.open(path).close()
+        for version in range(OLDEST):
             execute(path, f"PRAGMA user_version = {version}")
             with pytest.raises(ValueError, match=rf"damaged \(it says to be of format {version}"):
                 Store.open(path)

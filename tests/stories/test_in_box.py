@@ -6,7 +6,7 @@ import math
 import numpy as np
 import program
 import pytest
-from sentences import MADE_WITH_PARAMS, NEWER
+from sentences import MADE_WITH_PARAMS
 
 import recoup
 from recoup import InputError
@@ -150,15 +150,6 @@ def test_growth_is_no_setting_and_nothing_is_written_where_it_is_given(tmp_path)
         tell(study, 2)
         with pytest.raises(InputError, match="batch_later is no setting"):
             study.fork(tmp_path / "c.db", batch_later=3)
-
-
-def test_an_older_recoup_refuses_what_it_would_move_otherwise(tmp_path, monkeypatch):
-    recoup.Study.open(tmp_path / "a.db", params=PARAMS).close()
-    recoup.Study.open(tmp_path / "b.db", dim=3).close()
-    monkeypatch.setattr("recoup.store.file.NEWEST", 6)
-    recoup.Study.open(tmp_path / "b.db").close()
-    with pytest.raises(InputError, match=NEWER):
-        recoup.Study.open(tmp_path / "a.db")
 
 
 def test_a_fork_rehearses_the_batches_that_it_will_wait_for(tmp_path):
@@ -345,10 +336,3 @@ class TestBeyond:
             pytest.raises(InputError, match=r"was drawn under 1\.0:100\.0:log:0\.05"),
         ):
             brought(third, tmp_path / "a.csv")
-
-    def test_an_older_recoup_refuses_a_file_with_it(self, tmp_path, monkeypatch):
-        params = {"k": {"low": 0, "high": 1, "beyond": 0.1}, "free": None}
-        recoup.Study.open(tmp_path / "a.db", params=params, method="cem").close()
-        monkeypatch.setattr("recoup.store.file.NEWEST", 6)
-        with pytest.raises(InputError, match="newer recoup"):
-            recoup.Study.open(tmp_path / "a.db")

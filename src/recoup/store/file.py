@@ -48,10 +48,10 @@ from recoup.store.rows import Counters
 from recoup.store.schema import (
     APPLICATION,
     EXTRAS,
+    FORMAT,
     LATER,
-    NEWEST,
+    OLDEST,
     TABLES,
-    VERSION,
     check_schema,
     checksum,
     our_schema,
@@ -291,16 +291,10 @@ class StudyFile:
         """Writes rows of a table, each with its checksum; a row begins with its id."""
         if table in LATER and not self.has(table):
             self.connection.execute(statements_of((table,))[0])
-            self.mark(LATER[table])
         marks = ", ".join("?" * (len(TABLES[table]) + 2))
         self.connection.executemany(
             f"{verb} INTO {table} VALUES ({marks})", [(*row, checksum(table, row)) for row in rows]
         )
-
-    def mark(self, version: int) -> None:
-        """Says that a recoup older than a format cannot read the file; inside a transaction."""
-        (now,) = self.rows("PRAGMA user_version")[0]
-        self.connection.execute(f"PRAGMA user_version = {max(now, version)}")
 
     def delete(self, table: str, where: str = "", values: Sequence[Any] = ()) -> None:
         """Takes rows out: of what waits, is derived or lent, and of what an event keeps then."""
@@ -315,10 +309,10 @@ class StudyFile:
 
     def _make_tables(self) -> None:
         with self.writing():
-            for statement in (*statements_of(TABLES.keys() - LATER.keys()), *EXTRAS):
+            for statement in (*statements_of(TABLES.keys() - set(LATER)), *EXTRAS):
                 self.connection.execute(statement)
             self.connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            self.connection.execute(f"PRAGMA user_version = {VERSION}")
+            self.connection.execute(f"PRAGMA user_version = {FORMAT}")
             self.insert("counters", [(0, *Counters())])
 
     # -- the count beside the file --
@@ -403,10 +397,10 @@ def format_of(path: Path, connection: sqlite3.Connection) -> int:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION:
         raise Damaged(f"{path} is a SQLite file of another program, not a study.")
-    if version > NEWEST:
+    if version > FORMAT:
         raise InputError(
             f"{path} was written by a newer recoup (format {version}, this one reads "
-            f"{NEWEST}): upgrade recoup."
+            f"{FORMAT}): upgrade recoup."
         )
     return int(version)
 
@@ -420,5 +414,5 @@ def missing(path: Path, what: str, there: int, count: int) -> str:
 
 
 def _check_format(path: Path, version: int) -> None:
-    if not VERSION <= version <= NEWEST:
+    if version < OLDEST:
         raise Damaged(damage(path, f"it says to be of format {version}, which there is none of"))

@@ -205,7 +205,7 @@ class Dates(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """The rows of a whole study file, by their ids: what is salvaged, carried over, restored."""
+    """The rows of a whole study file, by their ids: what is salvaged and restored."""
 
     settings: dict[str, Any] | None  # None where they cannot be read
     counters: Counters | None

@@ -18,13 +18,8 @@ from recoup.store.errors import Damaged, damage
 from recoup.store.rows import Leaf, Memory
 
 APPLICATION = 0x5265636F  # "Reco": told to SQLite, so that a foreign file is known as such
-VERSION = 2  # format: as files begin
-EXTENDED, COSTS, CHOICES = 3, 4, 5  # likewise: with leases or earlier bounds; of costs; of choices
-BESIDE = 6  # likewise: with numbers told beside returns, and limits on them
-BOUNDED = 7  # likewise: whose batch grows, or whose steps know of bounds
-KNOWN_BEFORE = 8  # likewise: with contexts, which moves take off of returns
-KEYED = 9  # likewise: with requests that may come twice, or names of workers
-NEWEST = KEYED  # that this recoup reads
+FORMAT = 9  # of the files that this recoup writes
+OLDEST = 2  # that it reads
 
 TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` after
     "counters": (  # one row, which changes with every result; first in the file
@@ -109,8 +104,7 @@ TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `
         "name TEXT",  # as it called itself
     ),
 }
-# Made when they are first needed, by their formats: a file without them is whole.
-LATER = {"leases": EXTENDED, "also": BESIDE, "requests": KEYED, "workers": KEYED}
+LATER = ("leases", "also", "requests", "workers")  # made when first needed: a file may lack them
 EXTRAS = (
     "CREATE UNIQUE INDEX told_in_order ON told (counted)",
     """CREATE VIEW trials AS

@@ -34,7 +34,6 @@ from recoup.store.rows import (
     Result,
     Told,
 )
-from recoup.store.schema import BESIDE, BOUNDED, CHOICES, COSTS, EXTENDED
 from recoup.store.writes import OVER, Writes
 
 
@@ -176,7 +175,6 @@ class Store(Writes):
         self._counters()
         for table, content in codec.records_of(rows).items():
             self._file.insert(table, content, OVER)
-        self._mark_contexts(row.told for row in rows.told.values())
         self._now = counters
 
     # -- small parts --
@@ -192,20 +190,6 @@ class Store(Writes):
         with self.writing():
             rows = [(i, key, json.dumps(value)) for i, (key, value) in enumerate(settings.items())]
             self._file.insert("settings", rows)
-            if settings.get("charts"):  # densities that an older recoup would not know of
-                self._file.mark(EXTENDED)
-            if settings.get("goal"):  # nor of costs, which it would maximise
-                self._file.mark(COSTS)
-            if any(row.get("choices") for row in settings.get("params", ())):
-                self._file.mark(CHOICES)  # whose latent numbers it would take for parameters
-            if settings.get("limits"):  # nor of limits, which it would not keep
-                self._file.mark(BESIDE)
-            if (
-                settings.get("batch_later")
-                or settings.get("most_std")
-                or any(row.get("beyond") for row in settings.get("params", ()))
-            ):
-                self._file.mark(BOUNDED)  # nor of these, and would make other moves
             first = codec.of_proposal(start._replace(id=0, origin=START))
             self._file.insert("proposals", [first])
             self._file.insert("moves", [codec.of_move(Move(0, 0, 0, memory, {}, time.time()))])

@@ -15,7 +15,6 @@ from recoup.store.file import StudyFile
 from recoup.store.places import fills, partner_of, place_alone, place_in_pair
 from recoup.store.queries import HIGHEST
 from recoup.store.rows import (
-    CONTEXT,
     DRAWN,
     FAILED,
     MIRROR,
@@ -35,7 +34,6 @@ from recoup.store.rows import (
     Told,
     same,
 )
-from recoup.store.schema import KNOWN_BEFORE
 from recoup.store.states import States
 
 OVER = "INSERT OR REPLACE"
@@ -234,12 +232,6 @@ class Writes(States):
             self._file.insert("trajectories", [codec.of_trajectory(number, told.trajectory)])
         if told.also:
             self._file.insert("also", [codec.of_also(number, told.also)])
-            self._mark_contexts([told])
-
-    def _mark_contexts(self, told: Iterable[Told]) -> None:
-        """Says that an older recoup, which would make other moves, cannot read the file."""
-        if any(name.startswith(CONTEXT) for one in told for name in one.also or ()):
-            self._file.mark(KNOWN_BEFORE)
 
     def _handed_out(self, number: int) -> int:
         """How often a trial was handed out with a lease that has not ended; 0 without one."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from program import recoup as program
 from scipy import integrate, stats
-from sentences import NEWER, NOTHING_IMPORTED
+from sentences import NOTHING_IMPORTED
 
 import recoup
 from recoup.checks import InputError
@@ -293,15 +293,6 @@ class TestOtherBounds:
             with pytest.raises(InputError, match="update='adam'"):
                 b.fork(tmp_path / "c.db", update="adam")
             b.fork(tmp_path / "d.db", batch=4).close()
-
-    def test_an_older_recoup_says_that_it_cannot_read_it(self, tmp_path, monkeypatch):
-        with told(tmp_path / "a.db", 2) as a:
-            a.fork(tmp_path / "b.db", params=NEW).close()
-            a.fork(tmp_path / "c.db").close()
-        monkeypatch.setattr("recoup.store.file.NEWEST", 2)
-        recoup.Study.open(tmp_path / "c.db").close()
-        with pytest.raises(InputError, match=NEWER):
-            recoup.Study.open(tmp_path / "b.db")
 
     @pytest.mark.parametrize("family", ["diagonal:99", "diagonal:-1", "diagonal:²", "diagonal:"])
     def test_a_forged_chart_is_damage(self, tmp_path, family):

@@ -5,7 +5,6 @@ import csv
 import io
 import json
 import pickle
-import sqlite3
 
 import numpy as np
 import pytest
@@ -442,16 +441,6 @@ class TestDoors:
         study.fork(other).close()
         assert "vacuum" in write_study_report(study.store.path).read_text()
         assert "hard" in write_studies_report([study.store.path, other]).read_text()
-
-    def test_an_older_recoup_refuses_the_file(self, study, tmp_path):
-        plain, bounded = tmp_path / "plain.db", tmp_path / "bounded.db"
-        Study.open(plain, params={"kp": (1, 2)}, method="mis-pgpe-ob").close()
-        Study.open(bounded, params={"kp": (1, 2)}).close()
-        versions = []
-        for path in (study.store.path, plain, bounded):
-            with sqlite3.connect(path) as file:
-                versions.append(file.execute("PRAGMA user_version").fetchone()[0])
-        assert versions == [5, 2, 7]
 
     def test_settings_of_other_studies_stay_as_they_were(self, tmp_path):
         with Study.open(tmp_path / "a.db", params={"kp": (1, 2)}, method="cem") as study:

@@ -5,7 +5,6 @@ import csv
 import numpy as np
 import program
 import pytest
-from sentences import NEWER
 
 import recoup
 from recoup import InputError
@@ -196,15 +195,6 @@ def test_a_number_given_twice_is_refused_by_every_door(tmp_path):
     rows.write_text("id,return,also_context.payload,context_payload\n2,1.0,1,2\n")
     done = program.recoup("study", "tell", tmp_path / "a.db", "--file", rows)
     assert "context.payload is given twice" in done.stderr
-
-
-def test_an_older_recoup_does_not_open_what_it_would_move_otherwise(path, tmp_path, monkeypatch):
-    with recoup.Study.open(tmp_path / "b.db", params=PARAMS) as study:
-        tell(study, 4, context=False)
-    monkeypatch.setattr("recoup.store.file.NEWEST", 7)
-    recoup.Study.open(tmp_path / "b.db").close()
-    with pytest.raises(InputError, match=NEWER):
-        recoup.Study.open(path)
 
 
 def test_tables_hold_contexts_to_the_bit(path, tmp_path):

@@ -10,7 +10,6 @@ import sqlite3
 import numpy as np
 import pytest
 from program import recoup as program
-from sentences import NEWER
 
 import recoup
 from recoup.checks import InputError
@@ -439,16 +438,6 @@ def test_amending_and_recovering_keep_costs(both, tmp_path):
     with recoup.Study.open(tmp_path / "saved.db", direction="minimize") as saved:
         assert saved.best[1] == other.best[1]
         assert all(verdict.sound for verdict in check(saved.store.path))
-
-
-def test_an_older_recoup_does_not_open_costs_and_maximise_them(tmp_path, monkeypatch):
-    recoup.Study.open(tmp_path / "returns.db", dim=2).close()
-    with recoup.Study.open(tmp_path / "costs.db", dim=2, direction="minimize") as study:
-        study.ask(1, lease=60)  # marks a file, too: never as an older one
-    monkeypatch.setattr("recoup.store.file.NEWEST", 3)
-    recoup.Study.open(tmp_path / "returns.db").close()
-    with pytest.raises(InputError, match=NEWER):
-        recoup.Study.open(tmp_path / "costs.db")
 
 
 def test_the_two_directions_are_not_confused(tmp_path):

@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pytest
 from program import recoup as program
-from sentences import NEWER
 
 import recoup
 from recoup.checks import InputError
@@ -443,18 +442,6 @@ def test_what_was_acknowledged_is_there_after_a_kill(tmp_path):
         kept = {t.id: dict(t.also) for t in study if t.status == "ok"}
     assert all(kept[i] == {"force": 10.0 + i} for i in range(1, last + 1))
     assert all(one.sound for one in check(path))
-
-
-def test_an_older_recoup_does_not_open_what_it_would_ignore(tmp_path, monkeypatch):
-    recoup.Study.open(tmp_path / "plain.db", dim=2).close()
-    recoup.Study.open(tmp_path / "limits.db", dim=2, limits=["force<50"]).close()
-    with recoup.Study.open(tmp_path / "numbers.db", dim=2) as study:
-        study.tell(study.ask()[0].id, 1.0, also={"force": 1})
-    monkeypatch.setattr("recoup.store.file.NEWEST", 4)
-    recoup.Study.open(tmp_path / "plain.db").close()
-    for name in ("limits.db", "numbers.db"):
-        with pytest.raises(InputError, match=NEWER):
-            recoup.Study.open(tmp_path / name)
 
 
 # -- what is said --

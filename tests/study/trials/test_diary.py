@@ -9,7 +9,6 @@ import pytest
 
 from recoup import Study
 from recoup.checks import InputError
-from recoup.store.schema import VERSION
 from recoup.study.care.recover import recover
 from recoup.study.care.verify import check
 from recoup.study.text.times import when
@@ -131,8 +130,7 @@ class TestUnits:
             with pytest.raises(InputError, match="was made with"):
                 Study.open(path, **given)
 
-    def test_an_older_recoup_can_read_the_file(self, tmp_path):
-        """What it does not know stands where it does not look; the format is the one of before."""
+    def test_what_is_for_people_stands_beside_the_parameters(self, tmp_path):
         import sqlite3
 
         given = {"params": PARAMS, "method": "mis-pgpe-ob"}  # whose steps know nothing of bounds
@@ -141,7 +139,6 @@ class TestUnits:
             study.note("n", 1)
             study.cancel(2)
         connection = sqlite3.connect(tmp_path / "s.db")
-        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
         rows = dict(connection.execute("SELECT key, value FROM settings").fetchall())
         connection.close()
         assert set(json.loads(rows["params"])[0]) == {

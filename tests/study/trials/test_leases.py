@@ -45,7 +45,7 @@ def tell(study, *trials):
 
 
 def drop_leases(path):
-    """A file as an earlier recoup has written it: without the table."""
+    """A file without the table, as one is that never lent a trial."""
     connection = sqlite3.connect(path)
     connection.execute("DROP TABLE leases")
     connection.commit()

@@ -271,10 +271,7 @@ def _check_columns(names: Sequence[str], columns: Sequence[str]) -> None:
 
 
 def plain(parameters: Sequence[Parameter]) -> list[Plain]:
-    """The parameters as JSON can hold them, without their units.
-
-    Those stand beside them in a file (`units_of`), where an older recoup does not look for them.
-    """
+    """The parameters as JSON can hold them, without their units, which stand beside them."""
     rows = [asdict(p) | {"choices": p.choices and list(p.choices)} for p in parameters]
     unsaid = ("choices", "beyond")  # where there are none
     return [
