@@ -145,8 +145,8 @@ def _moves(study: Opened, tick: Callable[[int, int], None]) -> Verdict:
     if not worst <= SAME_MOVE:
         return Verdict(
             False,
-            f"move {number} does not follow from the results: it differs by {worst:.1e}. (An "
-            "earlier version of recoup, with another method, may have made it: see CHANGELOG.md.)",
+            f"move {number} does not follow from the results: it differs by {worst:.1e}. "
+            "(Another version of recoup may have made it.)",
         )
     hint = " (another machine or version?)"
     exactly = "to the last bit" if worst == 0 else f"to {worst:.0e}{hint}"
