@@ -254,7 +254,7 @@ class TestOpening:
         connection = sqlite3.connect(tmp_path / "robot.db")
         connection.execute("PRAGMA user_version = 99")
         connection.close()
-        with pytest.raises(ValueError, match=r"newer recoup \(format 99, this one reads 9\)"):
+        with pytest.raises(ValueError, match=r"newer recoup \(format 99, this one reads 10\)"):
             Study.open(tmp_path / "robot.db")
 
 

@@ -50,7 +50,6 @@ from recoup.store.schema import (
     EXTRAS,
     FORMAT,
     LATER,
-    OLDEST,
     TABLES,
     check_schema,
     checksum,
@@ -414,5 +413,9 @@ def missing(path: Path, what: str, there: int, count: int) -> str:
 
 
 def _check_format(path: Path, version: int) -> None:
-    if version < OLDEST:
-        raise Damaged(damage(path, f"it says to be of format {version}, which there is none of"))
+    if version < FORMAT:
+        raise InputError(
+            f"{path} is of format {version}, of a recoup that was never published, and this one "
+            f"reads {FORMAT}: go on with the clone that wrote it, or `recoup study export` there "
+            "and `recoup study import` here."
+        )

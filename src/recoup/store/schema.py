@@ -18,8 +18,7 @@ from recoup.store.errors import Damaged, damage
 from recoup.store.rows import Leaf, Memory
 
 APPLICATION = 0x5265636F  # "Reco": told to SQLite, so that a foreign file is known as such
-FORMAT = 9  # of the files that this recoup writes
-OLDEST = 2  # that it reads
+FORMAT = 10  # of study files
 
 TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` after
     "counters": (  # one row, which changes with every result; first in the file
