@@ -49,6 +49,13 @@ def reader(server):
     return Calls(server, token_of(server.read_address))
 
 
+def session_of(calls):
+    """What a page is given for a token."""
+    answered = calls("POST", "/v1/session", {"token": calls.token}, token="")
+    assert calls.token not in str(answered.content)
+    return answered.said["session"]
+
+
 def problem(answered, status):
     """The sentence of a problem."""
     assert answered.status == status, answered
@@ -89,10 +96,6 @@ class TestTokens:
             assert ("is not known" if token else "is needed") in problem(answered, 401)
             assert answered.headers["WWW-Authenticate"] == "Bearer"
 
-    def test_a_cookie_of_before_is_said_to_be_one(self, server, calls):
-        kept = {"Cookie": f"recoup_{server.port}=old", "Authorization": ""}
-        assert "is not known" in problem(calls("GET", "/v1", headers=kept), 401)
-
     def test_a_stream_that_is_only_looked_at_needs_one_too(self, calls):
         assert calls("HEAD", f"{ONE}/events", token="wrong").status == 401
         assert calls("HEAD", "/v1/studies/nothing/events").status == 404
@@ -118,19 +121,27 @@ class TestTokens:
             )
         assert "title" in problem(reader("PUT", f"{ONE}/title", {}), 403) or True
 
-    def test_a_page_exchanges_it_for_a_cookie(self, server, calls):
-        answered = calls("POST", "/v1/session", {"token": server.token}, token="")
-        assert answered.status == 204
-        cookie = answered.headers["Set-Cookie"]
-        name, _, rest = cookie.partition("=")
-        assert name == f"recoup_{server.port}"
-        for word in ("HttpOnly", "SameSite=strict", "Path=/"):
-            assert word in rest
-        assert server.token not in cookie
-        kept = {"Cookie": cookie.partition(";")[0], "Authorization": ""}
-        assert calls("GET", "/v1", headers=kept).said["may_write"] is True
-        assert calls("DELETE", "/v1/session", headers=kept).status == 204
+    def test_a_page_exchanges_it_for_a_session_until_that_ends(self, server, calls, reader):
+        session, other = (session_of(of) for of in (calls, reader))
+        assert calls("GET", "/v1", token=session).said["may_write"] is True
+        assert calls("GET", "/v1", token=other).said["may_write"] is False
+        assert calls("DELETE", "/v1/session", token=session).status == 204
+        assert "is not known" in problem(calls("GET", "/v1", token=session), 401)
+        assert "is not known" in problem(calls("POST", f"{ONE}/ask", {}, token=session), 401)
+        assert calls("GET", "/v1", token=other).status == calls.get("/v1").status == 200
         problem(calls("POST", "/v1/session", {"token": "wrong"}, token=""), 401)
+        problem(calls("POST", "/v1/session", {"token": other}, token=""), 401)  # is no token
+
+    def test_a_token_is_not_ended(self, calls):
+        assert calls("DELETE", "/v1/session").status == 204
+        assert calls.get("/v1").status == 200
+
+    def test_a_cookie_opens_nothing_and_none_is_given(self, server, calls):
+        answered = calls("POST", "/v1/session", {"token": server.token}, token="")
+        assert "Set-Cookie" not in answered.headers
+        for value in (answered.said["session"], server.token):
+            kept = {"Cookie": f"recoup_{server.port}={value}"}
+            assert "is needed" in problem(calls("GET", "/v1", token="", headers=kept), 401)
 
 
 class TestElsewhere:

@@ -23,9 +23,9 @@ def server(tmp_path):
 class Stream:
     """A stream of events, read one at a time."""
 
-    def __init__(self, server, last=None):
+    def __init__(self, server, last=None, token=None):
         self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LIMIT)
-        headers = {"Authorization": f"Bearer {server.token}"}
+        headers = {"Authorization": f"Bearer {token or server.token}"}
         headers |= {} if last is None else {"Last-Event-ID": str(last)}
         self.connection.request("GET", f"{ONE}/events", headers=headers)
         self.response = self.connection.getresponse()
@@ -118,3 +118,14 @@ def test_those_without_streams_wait_for_a_change(server):
     calls.post(f"{ONE}/ask", {})
     found = calls.get(f"{ONE}/changes?since={version}&wait=60").said
     assert (found["changed"], found["counts"]["pending"]) == (True, 1)
+
+
+def test_a_stream_ends_with_the_session_that_opened_it(server):
+    calls = Calls(server)
+    session = calls.post("/v1/session", {"token": server.token}).said["session"]
+    stream = Stream(server, token=session)
+    stream.next()
+    calls("DELETE", "/v1/session", token=session)
+    calls.post(f"{ONE}/ask", {})
+    stream.response.read()  # all that comes, before it ends
+    stream.close()

@@ -80,7 +80,7 @@ def test_a_report_that_does_not_come_is_said(browser, server):
     with opened(browser, server, "deploy") as page:
         page.get_by_text("Copy as JSON").wait_for()
         server.kill()
-        page.get_by_role("link", name="Save the report").click()
+        page.get_by_role("button", name="Save the report").click()
         page.locator("main").get_by_role("alert").get_by_text("does not answer").last.wait_for()
 
 

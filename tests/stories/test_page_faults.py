@@ -25,10 +25,12 @@ LONG = "a_gain_" * 72  # 504 characters
 ARABIC = "\u0627\u0644\u0635\u0644\u0627\u0628\u0629"  # runs from right to left
 OPEN = "The server does not answer."
 STREAMS = """() => {
-  const Real = EventSource; window.streams = new Set();
-  window.EventSource = class extends Real {
-    constructor(...x) { super(...x); window.streams.add(this); }
-    close() { super.close(); window.streams.delete(this); }
+  const real = window.fetch; window.streams = new Set();
+  window.fetch = (path, how) => {
+    if (!path.endsWith("/events")) return real(path, how);
+    window.streams.add(how.signal);
+    how.signal.addEventListener("abort", () => window.streams.delete(how.signal));
+    return real(path, how);
   };
 }"""
 

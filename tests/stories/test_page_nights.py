@@ -34,7 +34,7 @@ def test_it_goes_on_in_the_morning(page, server):
     card(page, 33).wait_for(state="detached")
     card(page, 35).wait_for()
     expect(card(page, 31).get_by_label("Return")).to_have_value("9.25")
-    card(page, 31).get_by_label("Return").press("Enter")  # the cookie is good still
+    card(page, 31).get_by_label("Return").press("Enter")  # the session is good still
     card(page, 31).wait_for(state="detached")
     assert trials(server.path)[31].value == 9.25
 

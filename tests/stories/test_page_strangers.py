@@ -5,9 +5,13 @@ And who else comes to the server: pages of other origins, names that lead here, 
 
 import http.client
 import os
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from browser import browsing, expect, window
+from calls import Calls
 from pages import card, gripper, opened, trials, turn
 from program import recoup
 from serving import Server
@@ -106,7 +110,7 @@ def test_what_the_command_line_does_meanwhile_is_seen(browser, server):
         page.locator("tr", has_text="8.125").wait_for(state="detached")
 
 
-def test_a_page_of_another_origin_changes_nothing_with_the_cookie_of_this_one(browser, server):
+def test_a_page_of_another_origin_changes_nothing(browser, server):
     with opened(browser, server) as page:
         page.route(
             "http://evil.example/*",
@@ -122,6 +126,62 @@ def test_a_page_of_another_origin_changes_nothing_with_the_cookie_of_this_one(br
         card(page, 31).wait_for()
         assert max(trials(server.path)) == 33
         assert page.get_by_text("Paused: nobody").count() == 0
+
+
+@contextmanager
+def neighbour():
+    """Somebody's server at another port of this computer: its address, and what it was sent."""
+    came = []
+
+    class Keeps(BaseHTTPRequestHandler):
+        def do_GET(self):
+            came.append(dict(self.headers))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<h1>next door</h1>")
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Keeps) as found:
+        threading.Thread(target=found.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{found.server_port}/", came
+        found.shutdown()
+
+
+def test_a_page_at_another_port_of_this_computer_gets_nothing_to_read_or_write_with(
+    browser, server
+):
+    with opened(browser, server) as page, neighbour() as (address, came):
+        page.goto(address)
+        page.get_by_role("heading", name="next door").wait_for()
+        assert page.evaluate("[localStorage.length, sessionStorage.length]") == [0, 0]
+        for verb in ("ask", "pause"):
+            page.evaluate(ASK, f"{server.study('robot')}/{verb}")
+        for said in came:
+            kept = {name: said[name] for name in ("Cookie", "Authorization") if name in said}
+            calls = Calls(server, token="")
+            assert calls("GET", "/v1/studies/robot", headers=kept).status == 401
+            assert calls("POST", "/v1/studies/robot/pause", {}, headers=kept).status == 401
+        turn(page, server, "work")  # the session is there still
+        card(page, 31).wait_for()
+        assert max(trials(server.path)) == 33
+        assert page.get_by_text("Paused: nobody").count() == 0
+
+
+def test_another_tab_is_open_too_until_the_session_ends(browser, server):
+    with opened(browser, server) as page:
+        other = page.context.new_page()
+        other.goto(f"{server.url}#/study/robot/work")
+        card(other, 31).get_by_label("Return").fill("9.25")
+        session = page.evaluate("localStorage.getItem('recoup-session')")
+        assert Calls(server)("DELETE", "/v1/session", token=session).status == 204
+        other.get_by_label("Token").wait_for()  # its stream has ended
+        other.get_by_label("Token").fill(server.token)
+        other.get_by_role("button", name="Open").click()
+        other.get_by_label("Token").wait_for(state="detached")
+        expect(card(other, 31).get_by_label("Return")).to_have_value("9.25")
 
 
 def test_a_name_that_somebody_has_pointed_here_is_refused(browser, server):

@@ -197,7 +197,7 @@ def test_the_report_is_saved(browser, robot):
         with Study.open(robot.path, read_only=True) as study:
             assert study.recommend().words in page.locator("main").inner_text()
         with page.expect_download() as download:
-            page.get_by_role("link", name="Save the report").click()
+            page.get_by_role("button", name="Save the report").click()
         assert download.value.path().read_text().startswith("<!doctype html>")
 
 

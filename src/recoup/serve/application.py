@@ -24,7 +24,7 @@ from recoup.serve.hub import Hub
 from recoup.serve.json_bodies import checked, parsed, typed
 from recoup.serve.openapi import described
 from recoup.serve.problems import Problem, answer_of, on_error, problem_of
-from recoup.serve.tokens import ASK_FOR_TOKEN, FULL
+from recoup.serve.tokens import ASK_FOR_TOKEN, FULL, said_by
 
 BODY_BYTES = 1_000_000  # of a body, at most
 BODY_SECONDS = 30.0  # for which a body is waited for
@@ -39,7 +39,7 @@ TOKEN_UNKNOWN = (
 SAFE = {
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-        "object-src 'none'"
+        "object-src 'none'; img-src 'self' blob:; media-src 'self' blob:"
     ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -147,7 +147,7 @@ def _route(hub: Hub, path: str, rows: Sequence[Endpoint]) -> Route:
 async def _answered(hub: Hub, row: Endpoint, request: Request) -> Response:
     rights = hub.door.rights(request)
     if row.kind != OPEN and rights is None:
-        said = TOKEN_UNKNOWN if hub.door.has_token(request) else TOKEN_NEEDED
+        said = TOKEN_UNKNOWN if said_by(request) else TOKEN_NEEDED
         raise Problem(HTTPStatus.UNAUTHORIZED, said, ASK_FOR_TOKEN)
     may_write = rights == FULL and not hub.read_only
     if row.kind == WRITE and not may_write:

@@ -1,6 +1,7 @@
 """The one table of routes: what starlette serves, and what openapi.json says of it."""
 
 import asyncio
+from http import HTTPStatus
 
 from starlette.responses import Response
 
@@ -40,22 +41,21 @@ async def service(call: Call) -> Given:
     }
 
 
-async def open_session(call: Call) -> Response:
-    """Gives a page its cookie for a token."""
-    return call.hub.door.open_session(call.body["token"])
+async def open_session(call: Call) -> Given:
+    """Gives a page a session for a token, which stands for it until it ends."""
+    return {"session": call.hub.door.open_session(call.body["token"])}
 
 
 async def close_session(call: Call) -> Response:
-    """Takes the cookie of a page back."""
-    return call.hub.door.close_session()
+    """Ends the session that the header names."""
+    call.hub.door.close_session(call.request)
+    return Response(status_code=HTTPStatus.NO_CONTENT)
 
 
 ENDPOINTS = (
     Endpoint("GET", "/v1", service, "What is served"),
-    Endpoint(
-        "POST", "/v1/session", open_session, "A cookie for a token", OPEN, schemas.TOKEN, status=204
-    ),
-    Endpoint("DELETE", "/v1/session", close_session, "Forget the cookie", OPEN, status=204),
+    Endpoint("POST", "/v1/session", open_session, "A session for a token", OPEN, schemas.TOKEN),
+    Endpoint("DELETE", "/v1/session", close_session, "End the session", OPEN, status=204),
     Endpoint("GET", STUDIES, shown.study_now, "A study as it is", headers=TAGGED),
     Endpoint("GET", f"{STUDIES}/snapshot", judging(shown.snapshot_now), "All that is said of it"),
     Endpoint(

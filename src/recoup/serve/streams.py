@@ -51,14 +51,15 @@ async def events(call: Call) -> Given:
     known = int(last) if last.isascii() and last.isdecimal() and len(last) < 19 else 0
     first = served.changes.after(known, now) if last else [now]
     version = first[-1].version if first else known
-    return _Stream(call.hub, _streamed(served, first, version))
+    return _Stream(call.hub, _streamed(call, first, version))
 
 
-async def _streamed(served: Served, first: list[Change], version: int) -> AsyncIterator[str]:
-    changes = served.changes
+async def _streamed(call: Call, first: list[Change], version: int) -> AsyncIterator[str]:
+    """The events, for as long as whoever hears them may; a session is used by hearing them."""
+    changes = call.served.changes
     for change in first:
         yield _event(change)
-    while not changes.ended:
+    while not changes.ended and call.hub.door.rights(call.request) is not None:
         some = changes.since(version)
         for change in some:
             version = change.version

@@ -1,7 +1,8 @@
-"""Who may do what: two tokens, the cookie of a page, and which Host and Origin are served.
+"""Who may do what: two tokens, the session of a page, and which Host and Origin are served.
 
 Other people share a machine, so that a token is needed even on loopback. A page of elsewhere can
-make a browser send requests here: Host and Origin say so, and it cannot read the token.
+make a browser send requests here: Host and Origin say so, and it has no session. No cookie is set:
+those go to every port of a host, what a page keeps to itself goes to none but its own.
 """
 
 import hmac
@@ -9,12 +10,13 @@ import ipaddress
 import os
 import secrets
 import socket
+import time
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
 
 from starlette.requests import Request
-from starlette.responses import Response
 
 from recoup.checks import InputError
 from recoup.serve.problems import Problem
@@ -23,7 +25,7 @@ FULL, READING = "full", "read"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WILD = ("0.0.0.0", "::", "")
 TOKEN_BYTES, TOKEN_LENGTH = 24, 20  # that are drawn; characters that one of the user's has at least
-SESSION = b"recoup session"
+SESSION, SESSION_SECONDS = "recoup session ", 7 * 24 * 3600.0  # what is signed begins so; its life
 
 
 class Tokens(NamedTuple):
@@ -32,22 +34,34 @@ class Tokens(NamedTuple):
     full: str
     reading: str
 
-    def rights(self, token: str) -> str | None:
-        """What a token allows; all are compared in the same time, wherever they differ."""
-        given = token.encode(errors="surrogatepass")
-        full, reading = (hmac.compare_digest(given, one.encode()) for one in self)
+    def rights(self, given: str) -> str | None:
+        """What a token or a session allows, compared in the same time wherever they differ."""
+        full, reading = (_same(given, one) or _is_session(given, one) for one in self)
         return FULL if full else READING if reading else None
 
-    def rights_of_session(self, value: str) -> str | None:
-        """What the cookie of a page allows."""
-        given = value.encode(errors="surrogatepass")
-        full, reading = (hmac.compare_digest(given, session_of(one).encode()) for one in self)
-        return FULL if full else READING if reading else None
+    def session(self, token: str) -> str | None:
+        """A session for a token: until when it is good, something random, and both signed.
+
+        It does not tell the token, and is good after a restart too, if the tokens were kept.
+        """
+        if not any(_same(token, one) for one in self):
+            return None
+        said = f"{time.time() + SESSION_SECONDS:.0f}.{secrets.token_urlsafe(TOKEN_BYTES)}"
+        return f"{said}.{_signed(said, token)}"
 
 
-def session_of(token: str) -> str:
-    """The cookie's value for a token, which does not tell it."""
-    return hmac.new(token.encode(), SESSION, "sha256").hexdigest()
+def _same(given: str, known: str) -> bool:
+    return hmac.compare_digest(given.encode(errors="surrogatepass"), known.encode())
+
+
+def _is_session(given: str, token: str) -> bool:
+    said, _, signature = given.rpartition(".")
+    return _same(signature, _signed(said, token)) and time.time() < float(said.partition(".")[0])
+
+
+def _signed(said: str, token: str) -> str:
+    content = (SESSION + said).encode(errors="surrogatepass")
+    return hmac.new(token.encode(), content, "sha256").hexdigest()
 
 
 def new_tokens() -> Tokens:
@@ -76,8 +90,10 @@ def _read(path: Path) -> Tokens:
         lines = path.read_text().split()
     except (OSError, UnicodeDecodeError) as wrong:
         raise InputError(f"{path} cannot be read: {wrong}.") from None
-    long = all(len(line) >= TOKEN_LENGTH and line.isascii() for line in lines)
-    if len(lines) != 2 or not long or lines[0] == lines[1]:
+    sound = all(
+        len(line) >= TOKEN_LENGTH and line.isascii() and line.isprintable() for line in lines
+    )
+    if len(lines) != 2 or not sound or lines[0] == lines[1]:
         raise InputError(
             f"{path} must hold two different tokens of at least {TOKEN_LENGTH} characters, a line "
             "each: to write, and to read alone. A file that is not there is made."
@@ -85,18 +101,15 @@ def _read(path: Path) -> Tokens:
     return Tokens(*lines)
 
 
-class Door(NamedTuple):
+@dataclass(frozen=True)
+class Door:
     """Where a server listens, and what opens it."""
 
     host: str
     port: int
     secure: bool
     tokens: Tokens
-
-    @property
-    def cookie(self) -> str:
-        """The name of the cookie: servers on other ports of a machine have their own."""
-        return f"recoup_{self.port}"
+    ended: set[str] = field(default_factory=set)  # sessions
 
     @property
     def address(self) -> str:
@@ -126,30 +139,27 @@ class Door(NamedTuple):
 
     def rights(self, request: Request) -> str | None:
         """What whoever sent a request may do; None: nothing."""
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer":
-            return self.tokens.rights(token.strip())
-        return self.tokens.rights_of_session(request.cookies.get(self.cookie, ""))
+        given = said_by(request)
+        return None if given in self.ended else self.tokens.rights(given)
 
-    def has_token(self, request: Request) -> bool:
-        """Whether whoever sent a request has tried to be known."""
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        return bool(kind.lower() == "bearer" and token.strip()) or self.cookie in request.cookies
-
-    def open_session(self, token: str) -> Response:
-        """The answer that gives a page its cookie."""
-        if self.tokens.rights(token) is None:
+    def open_session(self, token: str) -> str:
+        """What a page is given for a token."""
+        session = self.tokens.session(token)
+        if session is None:
             raise Problem(HTTPStatus.UNAUTHORIZED, "this token is not known here.", ASK_FOR_TOKEN)
-        response = Response(status_code=HTTPStatus.NO_CONTENT)
-        how = {"httponly": True, "samesite": "strict", "path": "/", "secure": self.secure}
-        response.set_cookie(self.cookie, session_of(token), **how)  # type: ignore[arg-type]
-        return response
+        return session
 
-    def close_session(self) -> Response:
-        """The answer that takes it back."""
-        response = Response(status_code=HTTPStatus.NO_CONTENT)
-        response.delete_cookie(self.cookie, path="/", httponly=True, samesite="strict")
-        return response
+    def close_session(self, request: Request) -> None:
+        """The session that a request has allows nothing from now on."""
+        given = said_by(request)
+        if self.rights(request) is not None and given not in self.tokens:
+            self.ended.add(given)
+
+
+def said_by(request: Request) -> str:
+    """The token or session that whoever sent a request says to have; empty where none."""
+    kind, _, given = request.headers.get("authorization", "").partition(" ")
+    return given.strip() if kind.lower() == "bearer" else ""
 
 
 ASK_FOR_TOKEN = {"WWW-Authenticate": "Bearer"}

@@ -17,6 +17,18 @@ export class Away extends Error {
 }
 
 const SESSION = "/v1/session";
+const PLACE = "recoup-session"; // which no page at another port can read, as it could a cookie
+let session = null; // where a browser keeps nothing
+
+function known() {
+  try {
+    session = localStorage.getItem(PLACE) ?? session;
+  } catch {
+    // a browser may keep nothing
+  }
+  return session ? { Authorization: `Bearer ${session}` } : {};
+}
+
 const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const LONG = /^-?\d{16,}$/;
 
@@ -69,7 +81,7 @@ async function listen() {
 setInterval(listen, LOOK);
 
 /** What `read` makes of an answer, whose body may break off; `signal` gives up. */
-async function answered(path, { signal, ...options }, read) {
+async function answered(path, { signal, headers, ...options }, read) {
   const mine = new AbortController();
   const stop = () => mine.abort();
   signal?.addEventListener("abort", stop);
@@ -77,7 +89,7 @@ async function answered(path, { signal, ...options }, read) {
   flying.add(mine);
   let problem;
   try {
-    const answer = await fetch(path, { credentials: "same-origin", cache: "no-store", ...options, signal: mine.signal });
+    const answer = await fetch(path, { cache: "no-store", ...options, headers: { ...headers, ...known() }, signal: mine.signal });
     alive();
     if (answer.ok || answer.status === 304) return await read(answer);
     problem = new Problem(answer.status, await answer.json().catch(() => ({})));
@@ -113,6 +125,17 @@ export async function changed(path, known) {
 /** An answer as a file that the browser keeps. */
 export async function file(path, accept) {
   return answered(path, { headers: { Accept: accept } }, (answer) => answer.blob());
+}
+
+/** Gives `hear` what comes, a piece at a time, until it ends or breaks off. */
+export function streamed(path, signal, hear) {
+  return answered(path, { signal }, async (answer) => {
+    const pieces = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let piece = { value: "" }; !piece.done; piece = await pieces.read()) {
+      alive();
+      hear(piece.value);
+    }
+  });
 }
 
 /** Asks for something that changes nothing, such as a judgement. */
@@ -163,7 +186,12 @@ function pause(ms, signal) {
   });
 }
 
-/** Exchanges a token for a cookie. */
-export function enter(token) {
-  return write("POST", SESSION, { token });
+/** Exchanges a token for a session. */
+export async function enter(token) {
+  ({ session } = await write("POST", SESSION, { token }));
+  try {
+    localStorage.setItem(PLACE, session);
+  } catch {
+    // a browser may keep nothing
+  }
 }

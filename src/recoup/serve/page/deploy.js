@@ -77,18 +77,15 @@ function whole(input) {
   return value;
 }
 
-/** A link to a file, which is fetched first: a server that is away is said. */
+/** Fetches a file and has it kept: a server that is away is said. */
 function saving(path, name) {
   const wrong = complaint();
-  const save = (event) => {
-    event.preventDefault();
-    return once(node, wrong, async () => {
-      const link = h("a", { href: URL.createObjectURL(await file(path, "text/html")), download: name });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-    });
-  };
-  const node = h("div", {}, h("p", {}, h("a.button.main", { href: path, download: name, onclick: save }, "Save the report")), wrong);
+  const save = () => once(node, wrong, async () => {
+    const link = h("a", { href: URL.createObjectURL(await file(path, "text/html")), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  });
+  const node = h("div", {}, h("p", {}, button("Save the report", save, "main")), wrong);
   return node;
 }
 

@@ -1,8 +1,9 @@
 /** The one stream of the page: open while the page is seen, opened again when it breaks. */
 
-import { alive, line } from "./api.js";
+import { line, streamed } from "./api.js";
 
 const PAUSES = [500, 1000, 2000, 4000];
+const QUIET = ": here\n\n"; // what comes while nothing changes
 
 export class Live {
   /** `changed()` is called when something may have changed, and each time it is opened. */
@@ -17,27 +18,28 @@ export class Live {
     this.look();
   }
 
-  open() {
+  async open() {
     this.close();
-    const stream = new EventSource(this.path);
-    this.stream = stream;
-    stream.addEventListener("open", () => {
-      this.failures = 0;
-      alive();
-      this.changed();
-    });
-    stream.addEventListener("changed", () => {
-      alive();
-      this.changed();
-    });
-    stream.addEventListener("error", () => this.again());
+    const given = new AbortController();
+    this.given = given;
+    try {
+      await streamed(this.path, given.signal, (piece) => {
+        if (this.given !== given) return;
+        this.failures = 0;
+        this.flows = true;
+        if (piece !== QUIET) this.changed();
+      });
+    } catch {
+      // it broke off, or nobody answered
+    }
+    if (this.given === given) this.again();
   }
 
   /** The server went silent, and the stream would not say so; or it is back. */
   heard() {
     if (line.away) {
-      if (this.stream) this.again();
-    } else if (this.stream?.readyState !== EventSource.OPEN) this.look();
+      if (this.given) this.again();
+    } else if (!this.flows) this.look();
   }
 
   again() {
@@ -50,8 +52,9 @@ export class Live {
 
   close() {
     clearTimeout(this.timer);
-    this.stream?.close();
-    this.stream = null;
+    this.given?.abort();
+    this.given = null;
+    this.flows = false;
   }
 
   end() {

@@ -1,6 +1,6 @@
 /** A run of `recoup train`: what it is, and how it learned. */
 
-import { get } from "./api.js";
+import { file, get } from "./api.js";
 import { complain, complaint, facts, fill, h, named } from "./dom.js";
 import { coalesced } from "./live.js";
 import { fromTo, measured, plural, short } from "./numbers.js";
@@ -72,12 +72,18 @@ function whenOther(draw) {
   };
 }
 
+/** A picture or film that the server gives to those alone who have a session. */
+function fetched(node, path) {
+  file(path, "*/*").then((found) => (node.src = URL.createObjectURL(found)), () => {});
+  return node;
+}
+
 /** Its film and the strip of that; each says so where it shows an older policy than the newest. */
 function pictures(base, [film, strip, before]) {
   const of = (name) => (before.includes(name) ? "An episode of a mean policy that is not the newest: recoup render films that." : "An episode of the mean policy.");
   return [
-    film && h("figure", {}, h("video", { src: `${base}/film`, controls: true, muted: true, playsInline: true, preload: "metadata" }), h("figcaption", {}, of("policy.mp4"))),
-    strip && h("figure", {}, h("img", { src: `${base}/strip`, alt: "Pictures of an episode, in a row" }), h("figcaption", {}, of("strip.png"))),
+    film && h("figure", {}, fetched(h("video", { controls: true, muted: true, playsInline: true }), `${base}/film`), h("figcaption", {}, of("policy.mp4"))),
+    strip && h("figure", {}, fetched(h("img", { alt: "Pictures of an episode, in a row" }), `${base}/strip`), h("figcaption", {}, of("strip.png"))),
   ];
 }
 
