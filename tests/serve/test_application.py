@@ -66,11 +66,11 @@ def problem(answered, status):
     return said["detail"]
 
 
-async def silently(path, address, some):
+async def silently(path, address, some, token=None):
     """What is answered to a post of which `some` comes, and then nothing any more."""
     hub = Hub([path], Door("127.0.0.1", 80, False, new_tokens()), False)
     said = {"host": "127.0.0.1", "content-type": "application/json", "content-length": "99"}
-    said["authorization"] = f"Bearer {hub.door.tokens.full}"
+    said["authorization"] = f"Bearer {hub.door.tokens.full if token is None else token}"
     scope = {"type": "http", "method": "POST", "path": address, "raw_path": address.encode()}
     scope |= {"query_string": b"", "root_path": "", "scheme": "http", "http_version": "1.1"}
     scope["headers"] = [(name.encode(), value.encode()) for name, value in said.items()]
@@ -233,6 +233,17 @@ class TestBodies:
     def test_one_that_is_too_large_is_refused(self, calls):
         text = json.dumps({"text": "x" * 1_000_001}).encode()
         problem(calls.post(f"{ONE}/note", text), 413)
+
+    def test_without_a_token_it_is_a_small_one(self, calls):
+        body = json.dumps({"token": "x" * 4000}).encode()
+        assert "4,000 bytes" in problem(calls("POST", "/v1/session", body, token=""), 413)
+        assert "1,000,000" in problem(calls("POST", "/v1/session", b"x" * 1_000_001), 413)
+
+    def test_without_a_token_no_more_of_one_is_kept(self, tmp_path):
+        Study.open(tmp_path / "gains.db", dim=2).close()
+        some = b'"' + b"x" * 4000  # and it does not say how long it is
+        start, _ = asyncio.run(silently(tmp_path / "gains.db", "/v1/session", some, token=""))
+        assert start["status"] == 413
 
     def test_what_is_no_http_is_refused(self, server, calls):
         with socket.create_connection(("127.0.0.1", server.port)) as raw:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from starlette.requests import ClientDisconnect
 
 from recoup.checks import InputError
 from recoup.serve.problems import answer_of, problem_of
@@ -14,6 +15,7 @@ ERRORS = {
     503: Locked("robot.db is being written by another process for over 10 s: try again."),
     410: Damaged("robot.db is damaged (x)."),
     409: ToldBefore("trial 1 was told.", 1, Told(OK, 1.0), Told(FAILED, note="fell")),
+    408: ClientDisconnect("who asked has gone."),
     422: InputError("a return must be a number, got 'x'."),
     500: ZeroDivisionError("division by zero"),
 }

@@ -26,7 +26,7 @@ from recoup.serve.openapi import described
 from recoup.serve.problems import Problem, answer_of, on_error, problem_of
 from recoup.serve.tokens import ASK_FOR_TOKEN, FULL, said_by
 
-BODY_BYTES = 1_000_000  # of a body, at most
+BODY_BYTES, STRANGE_BYTES = 1_000_000, 4000  # of a body, at most: with a token, and without
 BODY_SECONDS = 30.0  # for which a body is waited for
 QUERY_LENGTH = 20_000  # characters of an address
 JSON, EVENTS = "application/json", "text/event-stream"
@@ -157,7 +157,8 @@ async def _answered(hub: Hub, row: Endpoint, request: Request) -> Response:
     if name is not None and name not in hub.served:  # it may have been made since
         await asyncio.to_thread(hub.find)
     query = _query(row, request)
-    body = None if row.body is None else await _body(row.body, request)
+    most = STRANGE_BYTES if rights is None else BODY_BYTES
+    body = None if row.body is None else await _body(row.body, request, most)
     call = Call(hub, request, body, query, may_write)
     if request.method == "HEAD" and EVENTS in row.gives and call.served:  # which would not end
         return Response(media_type=EVENTS)
@@ -186,27 +187,25 @@ def _query(row: Endpoint, request: Request) -> Plain:
     return found
 
 
-async def _body(schema: Plain, request: Request) -> Given:
+async def _body(schema: Plain, request: Request, most: int) -> Given:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON:
         said = f"the body must be {JSON}, and Content-Type must say so."
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, said)
-    return checked("the body", schema, parsed(await _content(request)))
+    return checked("the body", schema, parsed(await _content(request, most)))
 
 
-async def _content(request: Request) -> bytes:
+async def _content(request: Request, most: int) -> bytes:
     """The body, once it is known not to be too large: what says so is not even read."""
     said, found = request.headers.get("content-length", "0"), bytearray()
-    too_large = Problem(
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {BODY_BYTES:,} bytes."
-    )
-    if said.isdecimal() and int(said) > BODY_BYTES:
+    too_large = Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {most:,} bytes.")
+    if said.isdecimal() and int(said) > most:
         raise too_large
     try:
         async with asyncio.timeout(BODY_SECONDS):
             async for chunk in request.stream():
                 found += chunk
-                if len(found) > BODY_BYTES:
+                if len(found) > most:
                     raise too_large
     except TimeoutError:
         late = f"the body did not come within {BODY_SECONDS:g} seconds: send the request again."

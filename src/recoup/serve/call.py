@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from http import HTTPStatus
 from typing import Any, NamedTuple, TypeVar
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from recoup.checks import without_nan
@@ -102,7 +102,7 @@ async def wanted(call: Call, future: "Future[Found]") -> Found:
     while not (await asyncio.wait([waiting], timeout=GONE_SECONDS))[0]:
         if await call.request.is_disconnected():
             waiting.cancel()
-            raise Problem(HTTPStatus.REQUEST_TIMEOUT, "who asked has gone.")
+            raise ClientDisconnect
     return waiting.result()
 
 

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Any
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from recoup.checks import InputError, without_nan
@@ -47,6 +47,8 @@ def problem_of(error: Exception) -> Problem:
         headers = dict(error.headers) if error.headers else None
         detail = OF_ROUTES.get(error.status_code, f"{error.detail.rstrip('.')}.")
         return Problem(error.status_code, detail, headers)
+    if isinstance(error, ClientDisconnect):
+        return Problem(HTTPStatus.REQUEST_TIMEOUT, "who asked has gone.")
     for kind, status in KINDS.items():
         if isinstance(error, kind):
             headers = AGAIN if status == HTTPStatus.SERVICE_UNAVAILABLE else None

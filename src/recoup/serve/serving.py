@@ -7,6 +7,7 @@ import ssl
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -75,10 +76,11 @@ def serve(
         logging.basicConfig(level=logging.WARNING, format="%(message)s")
         config = uvicorn.Config(
             application(hub),
-            http=Connection,
+            http=partial(Connection, door, {}),  # type: ignore[arg-type]
             ws="none",
             lifespan="off",
             log_config=None,
+            log_level=logging.ERROR,  # what strangers send is none
             access_log=False,
             proxy_headers=False,
             server_header=False,
