@@ -184,3 +184,38 @@ def test_trials_that_are_handed_out_again_are_nobodys(tmp_path, monkeypatch):
         until(lambda: study.snapshot().overdue == [trial.id])
         assert [again.id for again in study.ask(lease=600)] == [trial.id]
         assert study.store.workers() == {}
+
+
+class TestLost:
+    ONE = "/v1/studies/robot"
+
+    @pytest.mark.parametrize("endings", [("-wal",), ("-wal", "-shm")])
+    def test_a_log_that_was_removed_is_no_refusal_for_good(self, path, tmp_path, endings):
+        with Server(tmp_path, path) as server:
+            calls = Calls(server)
+            assert calls.post(f"{self.ONE}/trials/7/tell", {"return": 7.0}).status == 200
+            assert calls.post(f"{self.ONE}/recommend", {}).status == 200  # has the file open too
+            for ending in endings:
+                (tmp_path / f"robot.db{ending}").unlink()
+            answered = [calls.post(f"{self.ONE}/trials/8/tell", {"return": 8.0})]
+            until(
+                lambda: (
+                    answered.append(calls.post(f"{self.ONE}/trials/8/tell", {"return": 8.0}))
+                    or answered[-1].status == 200
+                )
+            )
+            assert {one.status for one in answered[:-1]} == {410}
+        with Study.open(path) as study:
+            assert [trial.value for trial in study][:8] == [float(n) for n in range(1, 9)]
+
+    def test_nor_are_results_that_are_missing(self, path, tmp_path):
+        older = path.read_bytes()
+        with Study.open(path) as study:
+            study.tell(7, 7.0)
+            count = (tmp_path / "robot.db-count").read_bytes()
+        path.write_bytes(older)
+        (tmp_path / "robot.db-count").write_bytes(count)
+        with Server(tmp_path, path) as server:
+            answered = Calls(server).post(f"{self.ONE}/trials/8/tell", {"return": 8.0})
+            assert answered.status == 410
+            assert "1 of the 7 results told to" in answered.said["detail"]

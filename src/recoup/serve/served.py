@@ -161,6 +161,10 @@ class Served:
     def _lost(self, wrong: InputError) -> None:
         """The file cannot be read: whoever waits for a change hears of it once, and may ask why."""
         known, self.error = self.error, str(wrong)
+        if self._watched is not None and isinstance(wrong, Damaged):
+            with suppress(Problem):  # it is being stopped
+                for lane in list(self._lanes.values()):
+                    lane.run(Study.counts)  # which lets go of the file too, and opens it anew
         self._forget()
         self._moved = self._known is not None and not is_at(self.path, self._known)
         if known is None and isinstance(wrong, Damaged) and self._now.version > 0:

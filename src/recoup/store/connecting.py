@@ -124,7 +124,7 @@ class Link:
                 "the place of it: nothing was written. Put it back, or open the study anew."
             )
         if not self._has_log():
-            raise InputError(f"{self._gone()}: nothing was written. Do it once more.")
+            raise Damaged(f"{self._gone()}: nothing was written. Do it once more.")
 
     def _has_log(self) -> bool:
         """Whether the log lies there that this process writes to; so while the file is not there.
@@ -145,7 +145,7 @@ class Link:
         assert self._place is not None
         others = (one for one in LINKS if one is not self and one._process == self._process)
         if self._foreign or any(one._known and is_at(self._place, one._known) for one in others):
-            raise InputError(
+            raise Damaged(
                 f"{self._gone()}: close it wherever it is open in this process, and open it anew."
             )
         with suppress(sqlite3.Error):
@@ -296,7 +296,7 @@ def check_log(path: Path, count: Count) -> None:
     if not count.identity or not log.exists() or not log.stat().st_size:
         return
     if has_other(path, count.identity):
-        raise InputError(
+        raise Damaged(
             f"{log.name} is the log of another file that lay in the place of {path}: move it away, "
             f"with {beside(path, '-shm').name} and {beside(path, COUNT).name}, before {path.name} "
             "is opened."

@@ -334,7 +334,7 @@ class StudyFile:
         told = (TOLD, counters.ok + counters.failed, count.told)
         for what, there, counted in (told, (NOTED, events, count.events)):
             if there < counted:
-                raise InputError(
+                raise Damaged(
                     f"{missing(self.path, what, there, counted)} Put the newer one back, or go on "
                     f"without them by `recoup study check {self.path} --recover NEW`."
                 )
