@@ -96,11 +96,22 @@ def test_a_task_of_ours_and_the_command(tmp_path):
     assert "has spent 14 episodes" in wrong.stderr
 
 
+def test_none_is_put_in_line_of_a_run_which_asks_by_itself(run):
+    before = (run / "study.db").read_bytes()
+    done = program("study", "enqueue", run / "study.db", "0.1", "0.1")
+    assert done.returncode != 0
+    assert "study.db is the study of a run, which asks and tells by itself." in done.stderr
+    with Study.open(run / "study.db") as study, pytest.raises(InputError, match="of a run"):
+        study.enqueue([0.1, 0.1])
+    assert (run / "study.db").read_bytes() == before
+
+
 def test_a_theta_put_in_line_is_rolled_out_beside_the_budget(run):
-    """Also one that was handed out before a stop; the mean is left to who asked for it."""
+    """Of before. Also one that was handed out before a stop; the mean is left to who asked."""
     with Study.open(run / "study.db") as study:
-        for x in (0.1, 0.2):
-            study.enqueue([x, x])
+        with study.store.writing():
+            for x in (0.1, 0.2):
+                study.store.enqueue(study.opened.latent_theta([x, x]))
         study.ask(1)
         study.ask(1, at="mean")
     more = recoup.resume(run, task=slope, iterations=4)

@@ -20,6 +20,7 @@ from recoup.store.place import is_at
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING
 from recoup.study.reader.settings import RUN
 from recoup.study.study import Study
+from recoup.study.trials.ask import OF_A_RUN
 from recoup.study.trials.diary import title
 from recoup.study.views.trial_columns import TrialColumns
 
@@ -241,8 +242,7 @@ def _of_no_run(job: Callable[[Study], Found]) -> Callable[[Study], Found]:
 
     def done(study: Study) -> Found:
         if RUN in study.settings:
-            said = f"{study.store.where} is the study of a run, which asks and tells by itself."
-            raise Problem(HTTPStatus.CONFLICT, said)
+            raise Problem(HTTPStatus.CONFLICT, f"{study.store.where} {OF_A_RUN}")
         return job(study)
 
     return done

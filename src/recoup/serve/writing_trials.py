@@ -279,7 +279,7 @@ def enqueued(study: Study, call: Call) -> Plain:
     note = None if note is None else check_text("note", note)
     with study.store.writing():
         if not was_done(study, call):
-            enqueue(study.store, latent, note)
+            enqueue(study.opened, latent, note)
             note_done(study, call)
     return {"in_line": study.store.enqueued()}
 

@@ -288,7 +288,8 @@ class Study:
         is made of its result, and no weight is given to it, since no distribution drew it;
         `recommend`, `predict` and `best` look at it as at any other.
 
-        Raises `InputError` where a parameter is missing, unknown or outside of its bounds.
+        Raises `InputError` where a parameter is missing, unknown or outside of its bounds, and in
+        the study of a run.
 
         >>> study.enqueue({"gain": 20, "offset": 0.9}, note="as it was delivered")
         >>> [trial] = study.ask()
@@ -298,7 +299,7 @@ class Study:
         latent = self.opened.latent_theta(theta)
         note = None if note is None else check_text("note", note)
         with self.store.writing():
-            enqueue(self.store, latent, note)
+            enqueue(self.opened, latent, note)
 
     def tell(
         self,

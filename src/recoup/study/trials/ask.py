@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recoup.checks import AT_ONCE
+from recoup.checks import AT_ONCE, InputError
 from recoup.core.rules.rugged import SMALLEST
 from recoup.core.types import Plain
 from recoup.store.protocol import Storage
@@ -20,8 +20,11 @@ from recoup.store.rows import (
 from recoup.study.moves.memory import wants_repeat
 from recoup.study.reader.draws import episode_seed
 from recoup.study.reader.opened import Opened
+from recoup.study.reader.settings import RUN
 from recoup.study.trials.diary import write_note
 from recoup.study.trials.leases import lend, returned
+
+OF_A_RUN = "is the study of a run, which asks and tells by itself."
 
 
 def ask(opened: Opened, n: int, at: str | None, lease: float | None = None) -> list[Asked]:
@@ -65,10 +68,12 @@ def given_own(opened: Opened, theta: np.ndarray, lease: float | None = None) -> 
     return new
 
 
-def enqueue(store: Storage, theta: np.ndarray, note: str | None) -> None:
+def enqueue(opened: Opened, theta: np.ndarray, note: str | None) -> None:
     """Puts a latent theta in line; inside `writing()`."""
-    store.enqueue(theta, note)
-    store.note(ENQUEUED, {"note": note})
+    if RUN in opened.settings:
+        raise InputError(f"{opened.where} {OF_A_RUN}")
+    opened.store.enqueue(theta, note)
+    opened.store.note(ENQUEUED, {"note": note})
 
 
 def in_line(opened: Opened) -> list[Plain]:
