@@ -251,10 +251,10 @@ def check_name(study: Study, name: str) -> str:
 
 
 def readable(study: Study, name: str, values: np.ndarray) -> list[Given]:
-    """Values of a parameter as people read them: choices as words."""
+    """Values of a parameter as people read them: choices as words, whole numbers as such."""
     words = dict(study.opened.choices).get(name)
     if words is None:
-        return values.tolist()
+        return values.astype(int if name in study.opened.whole else float).tolist()
     return [words[int(place)] for place in values]
 
 

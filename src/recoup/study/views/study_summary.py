@@ -10,7 +10,7 @@ from recoup.core.types import Plain
 from recoup.store.rows import AMENDED
 from recoup.study.reader.batches import batch_in_words
 from recoup.study.reader.opened import Opened
-from recoup.study.reader.records import Named, Trial, in_order
+from recoup.study.reader.records import Named, Trial
 from recoup.study.space.choices import chances, in_words
 from recoup.study.space.goals import MAXIMIZE
 from recoup.study.space.parameters import labelled, places_of
@@ -30,7 +30,7 @@ class Deployed(NamedTuple):
     """
 
     name: str  # of the parameter
-    value: float | str  # of the mean policy
+    value: float | str  # of the mean policy; a whole number as such
     low: float | None  # None where the search explores in actions, and of choices
     high: float | None  # likewise
     unit: str | None = None  # if it has one
@@ -97,7 +97,7 @@ def deployed(study: Opened) -> list[Deployed]:
     if "family" in study.missing:
         return []
     mean, std, names = study.mean, study.std, study.labels
-    values = in_order(names, study.in_units(mean), study.choices)
+    values = study.params(study.in_units(mean)).values()
     around: list[list[float | None]] = [[None] * len(names)] * 2
     if study.method.space == "parameters":
         around = [study.in_units(mean + sign * std).tolist() for sign in (-1, 1)]
