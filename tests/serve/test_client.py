@@ -114,6 +114,7 @@ def test_a_candidate_is_judged_as_the_library_does_it(remote, folder):
             ours, theirs = here.evaluate(mean, std), there.evaluate(mean, std)
             assert theirs.mean == numbers(ours.mean)
             assert (theirs.low, theirs.high) == (numbers(ours.low), numbers(ours.high))
+        assert str(there.evaluate([1.01, 4.9], 1e-9)).startswith("The expected return of a draw")
         for params in ({"kp": 60, "kd": 1}, [60, 1]):
             assert there.predict(params).words == here.predict(params).words
 

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from calls import Calls
+from program import recoup
 from serving import Server
 from waiting import until
 
@@ -223,3 +224,20 @@ class TestAskingTheData:
         answered = calls.get("/v1/studies/plain/report")
         assert "attachment" in answered.headers["Content-Disposition"]
         assert answered.content.startswith(b"<!doctype html>")
+
+
+def test_a_whole_number_is_one_wherever_it_is_shown(tmp_path):
+    path = tmp_path / "whole.db"
+    with Study.open(path, params={"kp": (1, 200, "log"), "n": (1, 9, "int")}, batch=4) as study:
+        for trial in study.ask(9):
+            study.tell(trial.id, -float(abs(trial.params["n"] - 5)))
+        assert isinstance(study.snapshot().distribution[1].value, int)
+    done = json.loads(recoup("study", "recommend", path, "--json").stdout)
+    with Server(tmp_path, path) as server:
+        calls, one = Calls(server), "/v1/studies/whole"
+        said = [calls.get(one).said["mean"], calls.post(f"{one}/recommend", {}).said["mean_policy"]]
+        assert said == [done["mean_policy"]] * 2
+        columns = [calls.get(f"{one}/moves").said["mean"]["n"]]
+        columns.append(calls.get(f"{one}/points?params=n").said["params"]["n"])
+    for value in (*(row["n"] for row in said), done["mean_policy"]["n"], *columns[0], *columns[1]):
+        assert isinstance(value, int)

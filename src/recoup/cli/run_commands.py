@@ -1,9 +1,9 @@
 """`recoup evaluate`, `render`, `report`."""
 
-import json
 import sys
 import time
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -72,7 +72,7 @@ def evaluate(
         said = {**loaded.summary(), "run": str(run), **_fresh(found), **_at(loaded, move), **wall}
         if not found.failed:  # what the final test says of its own episodes
             said.pop("tests_failed", None)
-        print(json.dumps(said))
+        print_json(said)
         return
     both = {"search distribution": found.return_search, "mean policy": found.return_mean_policy}
     show_returns(f"{loaded.plan.task} by {loaded.plan.method}", both)
@@ -163,5 +163,8 @@ def report(
 
 def show_returns(title: str, returns: Mapping[str, tuple[float, float, int]]) -> None:
     """Prints expected returns: of what, the mean and its standard error, of how many episodes."""
-    rows = [[what, f"{x:.2f} ± {e:.2f}", str(n)] for what, (x, e, n) in returns.items()]
+    rows = [
+        [what, f"{x:.2f} ± {e:.2f}" if isfinite(x) else "not known", str(n)]
+        for what, (x, e, n) in returns.items()
+    ]
     show_table(["", "expected return", "test episodes"], rows, texts=[""], title=title)

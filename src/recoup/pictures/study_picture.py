@@ -20,6 +20,7 @@ KINDS = {  # of results: marker, size, filled, what they are
     "own": ("s", 26, False, "of one's own choice"),
 }
 GREY = "0.55"
+LARGEST = 1e300  # of what is drawn
 OUTLYING = 4.0  # interquartile ranges beyond which a result is drawn at the edge
 VECTOR_DOTS = 2000  # results that are dots of a bitmap, also in a .pdf or .svg
 TRUSTED = 0.7  # Pareto k-hat above which weights are marked
@@ -66,6 +67,9 @@ class Shown(NamedTuple):
 
 def study_picture(portrait: Portrait) -> Figure:
     """Four panels: history, parameters over time, pairwise slices, health of reuse."""
+    drawn = {name: getattr(portrait, name) for name in ("returns", "estimate", "low", "high")}
+    drawn = {name: np.clip(values, -LARGEST, LARGEST) for name, values in drawn.items()}
+    portrait = portrait._replace(**drawn)
     figure = Figure(figsize=(12.5, 8.6), layout="constrained")
     figure.suptitle(_plain(portrait.title), x=0.01, ha="left", color=INK, fontsize=12)
     halves: Any = figure.subfigures(1, 2, wspace=0.03, width_ratios=[1, 1.08])

@@ -90,7 +90,7 @@ class Answer(Plain):
             raise AttributeError(f"the answer has no {name!r}: {', '.join(self)}") from None
 
     def __str__(self) -> str:
-        return str(self.get("words") or self.get("sentence") or dict(self))
+        return str(self.get("sentence") or self.get("words") or dict(self))
 
 
 KEPT = tuple(

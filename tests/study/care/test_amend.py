@@ -580,6 +580,10 @@ class TestSlips:
         assert slips({i: float(i == 3) * 1e6 for i in range(50)}) == []
         assert slips({}) == []
 
+    def test_one_beyond_all_numbers_is_said_in_a_few(self):
+        (found,) = slips({**{i: 1e-300 * i for i in range(20)}, 20: -1e308})
+        assert "Trial 20: -1e+308 is 1e+300 times farther" in found.words
+
     def test_only_those_that_are_asked_for(self):
         values = {i: float(i % 5) for i in range(40)} | {7: 900.0, 30: -900.0}
         assert [slip.trial for slip in slips(values)] == [7, 30]

@@ -113,6 +113,13 @@ class TestThePicture:
         for words in ("1 failed", "of the mean policy", "effective sample size", "damping"):
             assert words in said, words
 
+    @pytest.mark.parametrize("size", [1.0, 1.7])
+    def test_results_beyond_what_can_be_drawn_are_drawn_at_the_edge(self, size, tmp_path):
+        with Study.open(tmp_path / "large.db", dim=2, batch=6, seed=0) as study:
+            for trial in study.ask(14):
+                study.tell(trial.id, (-1) ** trial.id * size * 10.0 ** (308 - trial.id % 3))
+            study.plot().canvas.draw()
+
     def test_says_how_much_each_parameter_explains_as_recommend_does(self, study):
         rows = {row.names: row for row in study.recommend().matters}
         said = texts(study_picture(portrait(study.opened)))

@@ -36,9 +36,10 @@ class Slip(NamedTuple):
                 f"Trial {self.trial}: {self.value:.6g} has another sign than the results around "
                 f"it, and {-self.value:.6g} would fit them: amend it if the sign is a slip."
             )
+        times = f"{round(self.times):.6g} times"
         return (
-            f"Trial {self.trial}: {self.value:.6g} is {self.times:.0f} times farther from the "
-            "others than they are from each other: amend it if it is a slip."
+            f"Trial {self.trial}: {self.value:.6g} is {times} farther from the others than they "
+            "are from each other: amend it if it is a slip."
         )
 
 
@@ -55,7 +56,7 @@ def slips(returns: Mapping[int, float], among: Collection[int] | None = None) ->
     away = np.abs(values[asked] - middle)
     found = []
     for row in np.flatnonzero((typical > 0) & (away > min(FAR, TIMES) * typical)):
-        i, size = asked[row], float(away[row] / typical[row])
+        i, size = asked[row], min(float(away[row]) / float(typical[row]), UNSCALED)
         sign = _is_of_the_sign(values[i], others[row], float(middle[row]), float(typical[row]))
         if sign or away[row] > TIMES * typical[row]:
             found.append(Slip(ids[i], returns[ids[i]], size, sign))
