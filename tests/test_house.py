@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from faults import faults
 
 SOURCE = Path(__file__).parent.parent / "src" / "recoup"
 CONTRIBUTING = Path(__file__).parent.parent / "CONTRIBUTING.md"
@@ -143,8 +144,7 @@ def room(name: str) -> str:
     return parts[1] if len(parts) > 1 else ""
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_every_import_goes_down(path):
+def check_goes_down(path):
     mine = room(name_of(path))
     if mine in ("", "__main__"):  # the package itself opens every door
         return
@@ -158,8 +158,11 @@ def test_every_import_goes_down(path):
         assert theirs in allowed, f"{where}: {mine} may not import {name}"
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_every_import_of_a_part_of_study_is_allowed(path):
+def test_every_import_goes_down():
+    assert faults(check_goes_down, modules()) == []
+
+
+def check_parts_of_study(path):
     mine = name_of(path).removeprefix("recoup.").split(".")
     if mine[0] not in ("study", *INTO_STUDY) or mine == ["study"]:
         return
@@ -171,6 +174,10 @@ def test_every_import_of_a_part_of_study_is_allowed(path):
             where = f"{path.relative_to(SOURCE)}:{line}"
             fits = any(f"{theirs}.".startswith(f"{door}.") for door in allowed)
             assert fits, f"{where}: {'.'.join(mine[: 1 + within])} may not import {name}"
+
+
+def test_every_import_of_a_part_of_study_is_allowed():
+    assert faults(check_parts_of_study, modules()) == []
 
 
 def test_the_rooms_of_study_are_in_order_and_as_contributing_says():
@@ -260,8 +267,7 @@ def test_few_lines_say_any():
     assert 1000 * found < ANY * len(lines), f"{found} of {len(lines)} lines say Any"
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_nothing_grows_too_long(path):
+def check_length(path):
     """A file or class beyond the limit gives its reason; a function has none."""
     text, where = path.read_text(), str(path.relative_to(SOURCE))
     tree = ast.parse(text)
@@ -276,6 +282,10 @@ def test_nothing_grows_too_long(path):
             if {where, f"{where}:{node.name}"} & DOORS:
                 continue
             check_function(where, node)
+
+
+def test_nothing_grows_too_long():
+    assert faults(check_length, modules()) == []
 
 
 def check_function(where: str, node: ast.FunctionDef) -> None:

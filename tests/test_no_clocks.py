@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from faults import faults
 
 TESTS = Path(__file__).parent
 LEAST = 60.0  # seconds: a shorter limit is a guess at how fast the machine is
@@ -117,21 +118,27 @@ def within(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
     yield from ((getattr(node, "name", ""), node) for node in tree.body)
 
 
-@pytest.mark.parametrize("path", files(), ids=name_of)
-def test_no_test_reads_a_clock(path):
+def check_clocks(path):
     if name_of(path) not in WAITING:
         found = [f"{name_of(path)}:{line}: {name}" for line, name in readings(parsed(path))]
         assert not found, f"assert the cause, or wait with `waiting.until`: {found}"
 
 
-@pytest.mark.parametrize("path", files(), ids=name_of)
-def test_no_test_hopes_that_something_has_happened_meanwhile(path):
+def test_no_test_reads_a_clock():
+    assert faults(check_clocks, files()) == []
+
+
+def check_hopes(path):
     if name_of(path) in WAITING:
         return
     for name, node in within(parsed(path)):
         if f"{name_of(path)}: {name}" not in ALLOWED:
             found = [f"{name_of(path)}:{line}: {what}" for line, what in waits(node)]
             assert not found, f"wait with `waiting.until`, or say in ALLOWED why not: {found}"
+
+
+def test_no_test_hopes_that_something_has_happened_meanwhile():
+    assert faults(check_hopes, files()) == []
 
 
 def test_every_exception_is_needed():
