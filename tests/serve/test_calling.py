@@ -8,6 +8,7 @@ import threading
 from http.client import HTTPConnection
 
 import pytest
+from lying import CHUNKED, lying, sized
 from scripted import LOST, Clock, answer, problem, scripted
 
 from recoup.checks import InputError
@@ -123,6 +124,78 @@ def test_an_answer_may_be_given_longer_in_one_call(call, monkeypatch):
         caller.get("/v1")
         caller.close()
     assert limits == [130.0, 160.0, 100.0, LAST_TIMEOUT]
+
+
+SPACES = b" " * 1000
+SLOW = {  # heads, and what comes after them ten thousand times, and at the end
+    "before the head": (b"", b"HTTP/1.1 100 Continue\r\n\r\n", sized(2) + b"{}"),
+    "in the body": (sized(10_000_002), SPACES, b"{}"),
+    "in chunks": (CHUNKED, b"3e8\r\n" + SPACES + b"\r\n", b"2\r\n{}\r\n0\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("where", SLOW)
+def test_an_attempt_ends_in_its_time_however_slowly_the_answer_comes(call, where):
+    """Each piece takes a second, as the caller's clock has it; by each alone there is time left."""
+    head, piece, end = SLOW[where]
+
+    def says():
+        yield head
+        for _ in range(10_000):
+            clock.now += 1.0
+            yield piece
+        yield end
+
+    with lying(says) as liar:
+        caller, clock = call(liar, patience=0.0, timeout=60.0)
+        with pytest.raises(ConnectionError, match="timed out"):
+            caller.get("/v1")
+
+
+def test_an_answer_that_says_how_large_it_is_is_not_even_read(call):
+    def says():
+        yield sized(10**9)
+        yield from [b"[]" * 500_000] * 100
+
+    with lying(says) as liar:
+        caller, _ = call(liar)
+        with pytest.raises(NotServed, match="gave more than 64 MB"):
+            caller.get("/v1")
+    assert liar.sent < 60  # what fits between two processes, and not what was to come
+
+
+@pytest.mark.parametrize("size", [b"f4240", b"-1"])
+def test_an_answer_without_an_end_is_read_to_a_size(call, size):
+    """The sizes of chunks: a million, and one that Python takes for all that is to come."""
+
+    def says():
+        yield CHUNKED
+        for _ in range(90):
+            yield size + b"\r\n" + b" " * 1_000_000 + b"\r\n"
+        yield b"2\r\n{}\r\n0\r\n\r\n"
+
+    with lying(says) as liar:
+        caller, _ = call(liar)
+        with pytest.raises(NotServed, match="gave more than 64 MB"):
+            caller.get("/v1")
+
+
+def test_an_answer_that_ends_too_early_is_lost(call):
+    with lying(lambda: [sized(10), b"{}"]) as liar:
+        caller, _ = call(liar, patience=0.0)
+        with pytest.raises(ConnectionError, match="2 bytes read, 8 more expected"):
+            caller.get("/v1")
+
+
+def test_what_a_server_says_is_shown_as_a_terminal_may_show_it(call):
+    heard = []
+    with scripted(problem(503, "\x1b[2Jno\nway.")) as script:
+        caller, _ = call(script, patience=1.0)
+        caller.on_wait = lambda why, wait: heard.append(why)
+        with pytest.raises(ConnectionError, match=r": \\x1b\[2Jno\\nway\.$"):
+            caller.get("/v1")
+        caller.close()
+    assert set(heard) == {r"\x1b[2Jno\nway"}
 
 
 def test_the_server_may_say_how_long_to_wait(call):

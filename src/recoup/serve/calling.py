@@ -13,14 +13,17 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from http.client import (
     BadStatusLine,
     HTTPConnection,
     HTTPException,
     HTTPResponse,
     HTTPSConnection,
+    IncompleteRead,
 )
-from typing import NamedTuple, TypeVar
+from io import BufferedReader, RawIOBase
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 from uuid import uuid4
 
@@ -31,6 +34,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0  # seconds between two attempts
 LOST = {408, 425, 429, 502, 503, 504, 507}  # statuses after which the same is asked again
 PROBE_TIMEOUT = 5.0  # seconds in which a port that speaks TLS has shown it
 LAST_TIMEOUT = 10.0  # seconds of an attempt, at most, once no other is made
+LARGEST, PIECE = 64_000_000, 2**16  # bytes of an answer, at most; that are read at a time
 HUNG_UP = (BadStatusLine, ConnectionResetError, BrokenPipeError)  # what TLS answers to plain text
 NO_TLS = "WRONG_VERSION_NUMBER"  # what OpenSSL calls an answer in plain text
 PROBLEM = "application/problem+json"
@@ -68,6 +72,27 @@ class Lost(Exception):
         self.after = after
 
 
+class _Timely(RawIOBase):
+    """What comes through a socket until a moment: its own timeout is that of each read."""
+
+    def __init__(self, through: socket.socket, came: RawIOBase, until: float) -> None:
+        self._through, self._came, self._until = through, came, until
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, into: Any) -> int | None:
+        """What has come, if it is not too late."""
+        self._through.settimeout(_left(self._until))
+        return self._came.readinto(into)
+
+    def close(self) -> None:
+        """Lets go of the socket."""
+        self._came.close()
+        super().close()
+
+
 class _Request(NamedTuple):
     """What is asked for, the same in each attempt."""
 
@@ -75,7 +100,7 @@ class _Request(NamedTuple):
     path: str
     body: bytes | None = None
     key: str | None = None
-    longer: float = 0.0  # seconds that an answer may take beyond `timeout`
+    longer: float = 0.0  # seconds that the attempt may take beyond `timeout`
 
 
 class Caller:
@@ -207,16 +232,15 @@ class Caller:
 
     def _sent(self, request: _Request, headers: dict[str, str]) -> tuple[HTTPResponse, bytes]:
         """The response, read whole. A connection that was idle may be closed: then by another."""
+        until = time.monotonic() + self.timeout + request.longer
         while True:
             connection = self._connection()
             used = connection.sock is not None
-            connection.timeout = self.timeout + request.longer
-            if used:
-                connection.sock.settimeout(connection.timeout)
             try:
-                connection.request(request.verb, request.path, request.body, headers)
-                response = connection.getresponse()
-                return response, response.read()
+                if not used:
+                    connection.timeout = _left(until)
+                    connection.connect()
+                return self._exchanged(connection, request, headers, until)
             except (ConnectionError, BadStatusLine):
                 self.close()
                 if not used:
@@ -224,6 +248,24 @@ class Caller:
             except BaseException:  # Ctrl-C too: half an answer is left in the connection
                 self.close()
                 raise
+
+    def _exchanged(
+        self, connection: HTTPConnection, request: _Request, headers: dict[str, str], until: float
+    ) -> tuple[HTTPResponse, bytes]:
+        """The response to a request, by a moment, on a connection that is open."""
+        connection.sock.settimeout(_left(until))
+        connection.response_class = partial(_timely, until)  # type: ignore[assignment]
+        connection.request(request.verb, request.path, request.body, headers)
+        found = bytearray()
+        with connection.getresponse() as response:
+            while (response.length or len(found)) <= LARGEST:
+                if piece := response.read1(PIECE):
+                    found += piece
+                elif response.length:
+                    raise IncompleteRead(bytes(found), response.length)
+                else:
+                    return response, bytes(found)
+        raise NotServed(f"{self.where} gave more than {LARGEST // 10**6} MB, and no more is read.")
 
     def _read(self, response: HTTPResponse, body: bytes) -> Given:
         """The answer, or what it means that there is none."""
@@ -235,11 +277,11 @@ class Caller:
             except ValueError:
                 raise self.stranger("it gave no JSON") from None
         problem = _problem(response, body)
-        said = str(problem.get("detail") or problem.get("title"))
+        said = printable(str(problem.get("detail") or problem.get("title")))
         if response.status in LOST:
             raise Lost(said.rstrip("."), _seconds(response.getheader("Retry-After")))
         if response.status >= 500:
-            raise RuntimeError(f"{self.where} failed ({response.status}): {printable(said)}")
+            raise RuntimeError(f"{self.where} failed ({response.status}): {said}")
         raise Refused(response.status, problem)
 
     def _connection(self) -> HTTPConnection:
@@ -255,6 +297,20 @@ class Caller:
                 kept.connection = HTTPSConnection(host, port, timeout=most, context=self._tls)
         found: HTTPConnection = kept.connection
         return found
+
+
+def _left(until: float) -> float:
+    """The seconds until a moment, of which there are some."""
+    if (left := until - time.monotonic()) > 0:
+        return left
+    raise TimeoutError("timed out")
+
+
+def _timely(until: float, through: socket.socket, **how: Any) -> HTTPResponse:
+    """A response that comes until a moment."""
+    response = HTTPResponse(through, **how)
+    response.fp = BufferedReader(_Timely(through, response.fp.detach(), until))
+    return response
 
 
 def _trusting(certificate: str | None) -> ssl.SSLContext:

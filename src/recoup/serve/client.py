@@ -17,7 +17,7 @@ from recoup.serve.remote_trials import KEPT, Answer, Receipt, RemoteTrial, episo
 
 STUDIES = "/v1/studies/"  # an address of the interface continues with the study's name
 TOKEN = "RECOUP_TOKEN"  # the environment variable
-PAGE_OF_TRIALS = 1000  # trials that are read at a time
+PAGE_OF_TRIALS, PAGE_OF_NUMBERS = 1000, 10**6  # that are read at a time, and their parameters
 LEASE, GIVEN_BACK = 3600.0, 0.001  # seconds
 LONGEST_WAIT = 60.0  # seconds, at most, that a server waits for a change
 TOLD = {  # of a result, beside its one return, and how the server calls it
@@ -45,7 +45,7 @@ def connect(
     RECOUP_TOKEN. Where several studies are served, `study` says which, or the address does:
     `http://HOST:8765/v1/studies/NAME`. A call without an answer is made again for `patience`
     seconds, once at least unless that is 0, with the same key, so that it counts once; one attempt
-    waits for `timeout` seconds.
+    takes `timeout` seconds at most, however slowly the answer comes.
     `certificate` is a PEM file to trust, where the server has a certificate of its own. `on_wait`
     is called before each wait for a server that does not answer, with why and how many seconds.
 
@@ -430,8 +430,9 @@ class RemoteStudy:
         """
         found: list[RemoteTrial] = []
         after: int | None = 0
+        limit = min(PAGE_OF_TRIALS, PAGE_OF_NUMBERS // (len(self.parameters) or 1) or 1)
         while after is not None:
-            page = self.caller.get(f"{self._root}/trials", after=after, limit=PAGE_OF_TRIALS)
+            page = self.caller.get(f"{self._root}/trials", after=after, limit=limit)
             found += [self._trial(row) for row in page["trials"]]
             after = page["next"]
         return found

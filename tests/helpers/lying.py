@@ -1,0 +1,44 @@
+"""A server that says what no `recoup serve` says, or in no time: bytes, piece by piece."""
+
+import threading
+from contextlib import contextmanager
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from types import SimpleNamespace
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+def sized(length):
+    """The head of an answer of so many bytes."""
+    return HEAD + b"Content-Length: %d\r\n\r\n" % length
+
+
+@contextmanager
+def lying(says):
+    """Its `port`, and how many pieces it could send; `says` gives them for each request."""
+    seen = SimpleNamespace(sent=0)
+
+    class Handler(StreamRequestHandler):
+        def handle(self):
+            while self.rfile.readline().strip():
+                pass
+            try:
+                for piece in says():
+                    self.wfile.write(piece)
+                    seen.sent += 1
+            except OSError:  # nobody listens any more
+                pass
+
+    class Server(ThreadingTCPServer):
+        daemon_threads, allow_reuse_address = True, True
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        seen.port = server.server_address[1]
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield seen
+        finally:
+            server.shutdown()
+            thread.join()
