@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 from program import recoup
-from scripted import answer, problem, scripted
+from scripted import FACTS, TRIAL, answer, problem, scripted
 from serving import Server, free_port
 
 from recoup.serve.client import connect
@@ -182,10 +182,9 @@ def test_a_result_that_was_not_told_is_shown_with_the_command_that_tells_it(
         (trial,) = study.ask(1)
         params = dict(trial.params)
     (tmp_path / "rollouts_here.py").write_text(ROLLOUTS)
-    rows = [{"name": name, "choices": None} for name in params]
-    facts = {"parameters": rows, "direction": "maximize", "noun": "return", "path": str(file)}
-    facts["uses_context"] = True
-    asked = {"trials": [{"id": 1, "seed": 7, "params": params}]}
+    rows = [{"name": name, "scale": "lin"} for name in params]
+    facts = {**FACTS, "named": True, "parameters": rows, "path": str(file), "uses_context": True}
+    asked = {"trials": [{**TRIAL, "params": params}]}
     with scripted(answer(facts), answer(asked), refusal) as script:
         where = f"http://127.0.0.1:{script.port}/v1/studies/robot"
         words = [f"rollouts_here:{name}", "--patience", "0.3s", "--token", "t", "--episodes", 1]
@@ -202,3 +201,17 @@ def test_a_result_that_was_not_told_is_shown_with_the_command_that_tells_it(
     if name == "named":
         assert trial.value == pytest.approx(-abs(params["kp"] - 60) / 20 - params["kd"])
         assert "--context payload=1.5" in line
+
+
+@pytest.mark.parametrize("lie", [{"x": 1e9}, {"x": "0.5"}], ids=str)
+def test_a_function_is_never_called_beyond_the_bounds_that_the_server_named(lie, tmp_path):
+    (tmp_path / "own.py").write_text("def rollout(x):\n    open('called', 'w')\n    return 1.0\n")
+    row = {"name": "x", "low": 0.0, "high": 1.0, "scale": "lin"}
+    facts = answer({**FACTS, "named": True, "parameters": [row]})
+    with scripted(facts, answer({"trials": [{**TRIAL, "params": lie}]})) as script:
+        where = f"http://127.0.0.1:{script.port}/v1/studies/robot"
+        words = ["--token", "t", "--episodes", 1]
+        done = recoup("work", where, "own:rollout", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"it gives out x = {lie['x']!r}, against its own bounds" in done.stderr
+    assert not (tmp_path / "called").exists()

@@ -9,6 +9,17 @@ from types import SimpleNamespace
 from recoup.serve import calling
 
 LOST = None  # in place of an answer: the connection ends without one
+FACTS = {  # of a study with nothing in it
+    "parameters": [],
+    "named": False,
+    "direction": "maximize",
+    "noun": "return",
+    "batch": 12,
+    "until_move": 3,
+    "counts": {"pending": 0, "ok": 0, "failed": 0},
+    "mean": {},
+}
+TRIAL = {"id": 1, "seed": 7, "kind": "drawn", "status": "pending", "params": {}}
 
 
 def answer(body, status=200, headers=None, kind="application/json"):

@@ -1,17 +1,21 @@
 """`recoup.connect`: a served study does what a `Study` does, through a server that is a process."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 from losing import losing
-from scripted import answer, scripted
+from scripted import FACTS, TRIAL, answer, scripted
 from serving import Server
 from waiting import until
 
 import recoup
-from recoup.checks import InputError
+from recoup.checks import InputError, shortly
+from recoup.serve.answers import astray
 from recoup.serve.client import RemoteStudy, connect
+from recoup.serve.shown import parameters
+from recoup.serve.trial_rows import trials_of
 from recoup.study.study import Study
 
 GAINS = {"kp": (1, 200, "log"), "kd": (0, 5)}
@@ -286,9 +290,6 @@ def test_an_address_that_is_none_is_refused_without_its_token(url):
     assert "secret" not in str(refused.value)
 
 
-FACTS = {"parameters": [], "direction": "maximize", "noun": "return", "named": False}
-
-
 def test_the_only_study_needs_no_name_and_names_are_encoded(monkeypatch):
     listed = answer({"studies": [{"name": "my arm/ö"}], "runs": []})
     with scripted(listed, answer(FACTS)) as script:
@@ -322,14 +323,102 @@ def test_a_study_may_stand_behind_the_token():
     assert study.name == "my arm"
 
 
+NONSENSE = r"is no `recoup serve`: its answer makes no sense"
+
+
 @pytest.mark.parametrize("said", [{"detail": "hello"}, [1], None, {"studies": [1]}, {"studies": 1}])
 def test_another_server_that_speaks_json_is_called_one(said):
     with scripted(answer(said)) as script:
         where = f"http://127.0.0.1:{script.port}"
-        with pytest.raises(InputError, match=r"is no `recoup serve`: it lists no studies"):
+        with pytest.raises(InputError, match=NONSENSE):
             connect(where, "t")
-        with pytest.raises(InputError, match=r"is no `recoup serve`: it describes no study"):
+        with pytest.raises(InputError, match=NONSENSE):
             connect(where, "t", study="arm")
+
+
+RECEIPT = {"trial": TRIAL, "until_move": 3, "slip": None, "later": False}
+ODD = [None, 7, [], [7]]
+LIES = {  # what is called -> answers that it cannot have
+    "facts": [{**FACTS, key: []} for key in ("batch", "counts", "mean", "title")],
+    "ask": [{"trials": [{**TRIAL, key: {}}]} for key in ("id", "seed", "value", "std")],
+    "tell": [{**RECEIPT, key: {}} for key in RECEIPT],
+    "trials": [{"trials": [{**TRIAL, **lie}]} for lie in ({"value": "x"}, {"params": None})],
+    **{name: [] for name in ("waiting", "snapshot", "evaluate", "recommend")},
+}
+LIES["facts"] += [{**FACTS, "counts": {"ok": 1}}, {**FACTS, "until_move": 2**63}]
+LIES["ask"] += [{"trials": [{**TRIAL, "id": 10**400}]}, {"trials": [{**TRIAL, "std": ["x"]}]}]
+BROKEN = ["[" * 100_000, "{", '{"batch": ' + "9" * 5000 + "}", ""]
+
+
+@pytest.mark.parametrize(
+    ("called", "said"),
+    [(called, said) for called in LIES for said in [*ODD, *BROKEN, *LIES[called]]],
+    ids=lambda found: shortly(found)[:40],
+)
+def test_what_makes_no_sense_is_said_to_in_one_sentence(called, said):
+    with scripted(answer(FACTS), answer(said)) as script:
+        study = connect(f"http://127.0.0.1:{script.port}", "t", study="arm")
+        with study, pytest.raises(InputError, match=NONSENSE):
+            getattr(study, called)(*((1, 2.0) if called == "tell" else ()))
+
+
+def test_pages_without_an_end_are_not_read_for_ever():
+    page = answer({"trials": [TRIAL], "next": 1})
+    with scripted(answer(FACTS), page, page, answer({"trials": [], "next": None})) as script:
+        study = connect(f"http://127.0.0.1:{script.port}", "t", study="arm")
+        with study, pytest.raises(InputError, match="its pages have no end"):
+            study.trials()
+
+
+KNOWN = [
+    {"name": "kp", "low": 1, "high": 200.0, "scale": "log", "choices": None},
+    {"name": "n", "low": 1, "high": 5, "scale": "int", "choices": None},
+    {"name": "grip", "low": None, "high": None, "scale": "choice", "choices": ["soft", "hard"]},
+    {"name": "free", "low": None, "high": None, "scale": "lin", "choices": None},
+]
+GIVEN = {"kp": 200.0, "n": 5, "grip": "soft", "free": -1e9}
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        *({"kp": x} for x in (200.1, 0.99, "7", None, True, float("nan"), float("inf"))),
+        *({"n": x} for x in (2.5, 2.0, 6, "2")),
+        *({"grip": x} for x in ("warm", 0, None)),
+        *({"free": x} for x in (None, "x", float("nan"), float("-inf"), 10**400)),
+        {"more": 1.0},
+    ],
+    ids=shortly,
+)
+def test_parameters_are_rolled_out_only_as_the_server_named_them(lie):
+    facts = answer({**FACTS, "named": True, "parameters": KNOWN})
+    asked = [answer({"trials": [{**TRIAL, "params": row}]}) for row in (GIVEN, {**GIVEN, **lie})]
+    with scripted(facts, *asked) as script:
+        study = connect(f"http://127.0.0.1:{script.port}", "t", study="arm")
+        with study:
+            assert study.ask()[0].params == GIVEN
+            with pytest.raises(InputError, match=r"it gives out|makes no sense"):
+                study.ask()
+
+
+def test_what_our_own_studies_give_out_is_within_what_they_name(tmp_path):
+    """So far from where they begin that every bound is met."""
+    wide = {"std": 40.0}
+    params = [
+        *({"name": x, "low": 0.1, "high": 0.7, "scale": x, **wide} for x in ("linear", "log")),
+        {"name": "int", "low": -2, "high": 3, "scale": "int", **wide},
+        {"name": "beyond", "low": 0.1, "high": 0.7, "beyond": 0.2, **wide},
+        {"name": "free"},
+        {"name": "word", "choices": ["a", "b", "c"]},
+    ]
+    with Study.open(tmp_path / "a.db", params=params) as study:
+        rows = json.loads(json.dumps(parameters(study)))
+        met = set()
+        for trial in study.ask(50):
+            values = json.loads(json.dumps(trials_of(study, [trial.id])[0]["params"]))
+            assert astray(rows, values) is None
+            met |= {name for name, x in values.items() if x in (0.1, 0.7, 3)}
+    assert met == {"linear", "log", "int", "beyond"}
 
 
 def test_changes_are_waited_for_beyond_the_time_of_an_attempt(monkeypatch):
@@ -337,7 +426,7 @@ def test_changes_are_waited_for_beyond_the_time_of_an_attempt(monkeypatch):
     with scripted(answer(FACTS)) as script:
         study = connect(f"http://127.0.0.1:{script.port}", "t", study="arm")
         asked = []
-        monkeypatch.setattr(study.caller, "get", lambda path, **how: asked.append(how))
+        monkeypatch.setattr(study.caller, "get", lambda *_, **how: asked.append(how))
         for wait in (5, 60.0, -1, 1e9):
             study.changes(7, wait=wait)
         study.caller.close()

@@ -13,6 +13,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from http.client import (
     BadStatusLine,
@@ -29,6 +30,7 @@ from uuid import uuid4
 
 from recoup.checks import InputError, printable, shortly
 from recoup.core.types import Given, Plain, Settings
+from recoup.serve.answers import REFUSAL, understood
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0  # seconds between two attempts
 LOST = {408, 425, 429, 502, 503, 504, 507}  # statuses after which the same is asked again
@@ -98,6 +100,7 @@ class _Request(NamedTuple):
 
     verb: str
     path: str
+    shape: Given = object  # of what the answer holds, as `answers` has them
     body: bytes | None = None
     key: str | None = None
     longer: float = 0.0  # seconds that the attempt may take beyond `timeout`
@@ -130,19 +133,21 @@ class Caller:
         self._kept, self._hurry = threading.local(), threading.Event()
         self._known = secure  # whether it is known what the port speaks
 
-    def get(self, path: str, *, longer: float = 0.0, **query: object) -> Given:
-        """What the server gives, read from JSON, for which it may take so many seconds `longer`."""
+    def get(
+        self, path: str, shape: Given = object, *, longer: float = 0.0, **query: object
+    ) -> Given:
+        """What the server gives, of a shape, for which it may take so many seconds `longer`."""
         given = {key: value for key, value in query.items() if value is not None}
         asked = f"{path}?{urlencode(given)}" if given else path
-        return self._until_answered(_Request("GET", asked, longer=longer))
+        return self._until_answered(_Request("GET", asked, shape, longer=longer))
 
-    def post(self, path: str, body: object, verb: str = "POST") -> Given:
-        """What the server answers to a body, which it acts upon once."""
+    def post(self, path: str, body: object, shape: Given = object, verb: str = "POST") -> Given:
+        """What the server answers to a body, of a shape; it acts upon the body once."""
         try:
             sent = json.dumps(body, allow_nan=False).encode()
         except (TypeError, ValueError) as wrong:
             raise InputError(f"this cannot be sent as JSON ({wrong}): {shortly(body)}.") from None
-        return self._until_answered(_Request(verb, path, sent, uuid4().hex))
+        return self._until_answered(_Request(verb, path, shape, sent, uuid4().hex))
 
     def stranger(self, why: str) -> NotServed:
         """The error that whoever answers at the address is another program."""
@@ -205,7 +210,7 @@ class Caller:
             self._check_tls(wrong)
             raise Lost(printable(str(wrong)) or type(wrong).__name__) from None
         self._known = True
-        return self._read(response, read)
+        return self._read(request, response, read)
 
     def _check_tls(self, wrong: Exception) -> None:
         """Raises where a call was lost since one side speaks TLS and the other does not."""
@@ -267,15 +272,13 @@ class Caller:
                     return response, bytes(found)
         raise NotServed(f"{self.where} gave more than {LARGEST // 10**6} MB, and no more is read.")
 
-    def _read(self, response: HTTPResponse, body: bytes) -> Given:
+    def _read(self, request: _Request, response: HTTPResponse, body: bytes) -> Given:
         """The answer, or what it means that there is none."""
-        if response.status == 204:
-            return None
         if response.status < 300:
             try:
-                return json.loads(body)
+                return understood(b"null" if response.status == 204 else body, request.shape)
             except ValueError:
-                raise self.stranger("it gave no JSON") from None
+                raise self.stranger("its answer makes no sense") from None
         problem = _problem(response, body)
         said = printable(str(problem.get("detail") or problem.get("title")))
         if response.status in LOST:
@@ -324,11 +327,8 @@ def _trusting(certificate: str | None) -> ssl.SSLContext:
 def _problem(response: HTTPResponse, body: bytes) -> Plain:
     """The problem that an answer is; of one that is none (a proxy's page), its status alone."""
     if (response.getheader("Content-Type") or "").partition(";")[0].strip() == PROBLEM:
-        try:
-            found = json.loads(body)
-        except ValueError:
-            found = None
-        if isinstance(found, dict):
+        with suppress(ValueError):
+            found: Plain = understood(body, REFUSAL)
             return found
     return {"title": response.reason or "no reason was given", "status": response.status}
 

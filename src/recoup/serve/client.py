@@ -12,8 +12,9 @@ import numpy as np
 
 from recoup.checks import InputError, check_count, check_number, check_positive, shortly
 from recoup.core.types import Given, Plain
+from recoup.serve.answers import FACTS, PAGE, RECEIPT, SERVICE, TRIAL, TRIALS, astray
 from recoup.serve.calling import Caller, OnWait
-from recoup.serve.remote_trials import KEPT, Answer, Receipt, RemoteTrial, episode
+from recoup.serve.remote_trials import Answer, Receipt, RemoteTrial, episode
 
 STUDIES = "/v1/studies/"  # an address of the interface continues with the study's name
 TOKEN = "RECOUP_TOKEN"  # the environment variable
@@ -78,11 +79,7 @@ def connect(
 
 def _only_one(caller: Caller, base: str) -> str:
     """The name of the only study that is served."""
-    found = caller.get(f"{base}/v1")
-    try:
-        names = [str(row["name"]) for row in found["studies"]]
-    except (KeyError, TypeError):
-        raise caller.stranger("it lists no studies") from None
+    names = [row["name"] for row in caller.get(f"{base}/v1", SERVICE)["studies"]]
     if len(names) == 1:
         return names[0]
     if not names:
@@ -149,14 +146,7 @@ class RemoteStudy:
     def __init__(self, caller: Caller, base: str, name: str) -> None:
         self.caller, self.name = caller, name
         self._root = f"{base}{STUDIES}{quote(name, safe='')}"
-        found = self.facts()
-        try:
-            self._keep(found)
-        except (AttributeError, KeyError, TypeError):
-            raise caller.stranger("it describes no study") from None
-
-    def _keep(self, found: Plain) -> None:
-        """Keeps what never changes of the study in short."""
+        found = self.facts()  # of which is kept what never changes
         self.parameters: list[Plain] = found["parameters"]
         self.names = (
             tuple(row["name"] for row in self.parameters) if found.get("named", True) else ()
@@ -165,7 +155,7 @@ class RemoteStudy:
         self.noun: str = found["noun"]
         self.uses_context = bool(found.get("uses_context"))
         self.path = str(found.get("path") or f"{self.name}.db")  # of its file, on the server
-        words = {row["name"]: row["choices"] for row in self.parameters}
+        words = {row["name"]: row.get("choices") for row in self.parameters}
         self._choices = {name: choices for name, choices in words.items() if choices}
 
     def __repr__(self) -> str:
@@ -211,7 +201,11 @@ class RemoteStudy:
         body = {"lease": lease, "worker": worker, "at": at if at is None else self._at(at)}
         if n is not None:
             body["n"] = check_count("n", n)
-        return [self._trial(row) for row in self._post("ask", body)["trials"]]
+        rows = self._post("ask", body, TRIALS)["trials"]
+        for row in rows:  # somebody rolls them out
+            if wrong := astray(self.parameters, row["params"]):
+                raise self.caller.stranger(f"it gives out {wrong}")
+        return [self._trial(row) for row in rows]
 
     def tell(
         self,
@@ -241,9 +235,9 @@ class RemoteStudy:
             return self._tell_all(list(id), value, trajectory, also, context)
         more = {"values": values, "failed": failed, "trajectory": trajectory}
         body = _result(value, **more, also=also, context=context)
-        found = self._post(f"trials/{_number_of(id)}/tell", body)
+        found = self._post(f"trials/{_number_of(id)}/tell", body, {**RECEIPT, "trial": TRIAL})
         trial = self._trial(found["trial"])
-        return Receipt(trial, found["until_move"], found["slip"], found["later"])
+        return Receipt(trial, found["until_move"], found.get("slip"), found["later"])
 
     def _tell_all(self, ids: list[int], *given: Given) -> Receipt:
         """Of each trial its return or trajectory, and what is told beside it, or None of all."""
@@ -255,8 +249,8 @@ class RemoteStudy:
             {"id": _number_of(id), **_result(x, trajectory=t, also=a, context=c)}
             for id, x, t, a, c in zip(ids, *listed, strict=True)
         ]
-        found = self._post("tell", rows)
-        return Receipt(None, found["until_move"], found.get("slip"), bool(found.get("later")))
+        found = self._post("tell", rows, RECEIPT)
+        return Receipt(None, found["until_move"], found.get("slip"), found["later"])
 
     def enqueue(self, theta: Given, note: str | None = None) -> None:
         """Puts parameters of your own in line for the next `ask`.
@@ -280,7 +274,7 @@ class RemoteStudy:
         >>> print(study.cancel(trial.id, why="the arm is away"))
         Trial ... is cancelled: ...
         """
-        return Answer(self._post(f"trials/{_number_of(id)}/cancel", {"why": why}) or {})
+        return Answer(self._post(f"trials/{_number_of(id)}/cancel", {"why": why}, dict))
 
     def renew(self, id: int, seconds: float = LEASE, *, worker: str | None = None) -> None:
         """Keeps a trial for so many `seconds` from now, if it is still that `worker`'s.
@@ -330,7 +324,7 @@ class RemoteStudy:
         """
         body = _given(drop=drop, why=why)
         body |= _result(value, **result) | {"dry_run": dry_run}
-        return Answer(self._post(f"trials/{_number_of(id)}/amend", body))
+        return Answer(self._post(f"trials/{_number_of(id)}/amend", body, dict))
 
     def note(self, text: str, trial: int | None = None) -> None:
         """Writes down something about the study, or about one of its trials.
@@ -367,7 +361,7 @@ class RemoteStudy:
         >>> study.facts()["direction"]
         'maximize'
         """
-        found: Plain = self.caller.get(self._root)
+        found: Plain = self.caller.get(self._root, FACTS)
         return found
 
     @property
@@ -378,11 +372,11 @@ class RemoteStudy:
         >>> study.title
         'Pushing boxes'
         """
-        return self.facts()["title"]
+        return self.facts().get("title")
 
     @title.setter
     def title(self, text: str | None) -> None:
-        self._post("title", {"title": text or ""}, "PUT")
+        self._post("title", {"title": text or ""}, verb="PUT")
 
     @property
     def batch(self) -> int:
@@ -432,9 +426,11 @@ class RemoteStudy:
         after: int | None = 0
         limit = min(PAGE_OF_TRIALS, PAGE_OF_NUMBERS // (len(self.parameters) or 1) or 1)
         while after is not None:
-            page = self.caller.get(f"{self._root}/trials", after=after, limit=limit)
+            page = self.caller.get(f"{self._root}/trials", PAGE, after=after, limit=limit)
             found += [self._trial(row) for row in page["trials"]]
-            after = page["next"]
+            before, after = after, page.get("next")
+            if after is not None and after <= before:
+                raise self.caller.stranger("its pages have no end")
         return found
 
     def waiting(self) -> list[Answer]:
@@ -444,7 +440,10 @@ class RemoteStudy:
         >>> study.waiting()[-1].worker
         'left arm'
         """
-        return [Answer(row) for row in self.caller.get(f"{self._root}/waiting")["trials"]]
+        return [
+            Answer(row)
+            for row in self.caller.get(f"{self._root}/waiting", {"trials": [dict]})["trials"]
+        ]
 
     def snapshot(self) -> Plain:
         """Everything one may say about the study, as `Study.snapshot().plain()`.
@@ -452,7 +451,7 @@ class RemoteStudy:
         >>> study.snapshot()["method"]
         'recoup'
         """
-        found: Plain = self.caller.get(f"{self._root}/snapshot")
+        found: Plain = self.caller.get(f"{self._root}/snapshot", dict)
         return found
 
     def evaluate(self, mean: Given = None, std: Given = None) -> Answer:
@@ -469,7 +468,7 @@ class RemoteStudy:
         37 results, by a mo
         """
         body = {"mean": self._by_name("mean", mean), "std": self._by_name("std", std)}
-        return Answer(self._post("evaluate", body))
+        return Answer(self._post("evaluate", body, dict))
 
     def predict(self, params: Given) -> Answer:
         """The expected return of parameters that need not have been tried, at no rollout.
@@ -481,7 +480,8 @@ class RemoteStudy:
         >>> print(study.predict({"offset": 1}))
         The expected return is ...
         """
-        return Answer(self._post("predict", {"params": self._by_name("params", params)}))
+        body = {"params": self._by_name("params", params)}
+        return Answer(self._post("predict", body, dict))
 
     def recommend(self, *, worth: float | None = None, budget: int | None = None) -> Answer:
         """The parameters to deploy, what they are worth, and whether to go on; no rollout.
@@ -493,7 +493,7 @@ class RemoteStudy:
         >>> study.recommend()["verdict"]
         'go on'
         """
-        return Answer(self._post("recommend", {"worth": worth, "budget": budget}))
+        return Answer(self._post("recommend", {"worth": worth, "budget": budget}, dict))
 
     def changes(self, since: object, wait: float = 30.0) -> Plain:
         """Waits until the study is another than in version `since`, at most `wait` seconds.
@@ -507,21 +507,21 @@ class RemoteStudy:
         """
         longer = min(LONGEST_WAIT, max(0.0, check_number("`changes(wait=...)`", wait)))
         where = f"{self._root}/changes"
-        found: Plain = self.caller.get(where, longer=longer, since=since, wait=wait)
+        found: Plain = self.caller.get(where, dict, longer=longer, since=since, wait=wait)
         return found
 
     # -- between here and there --
 
-    def _post(self, path: str, body: object, verb: str = "POST") -> Given:
-        return self.caller.post(f"{self._root}/{path}", body, verb)
+    def _post(self, path: str, body: object, shape: Given = object, verb: str = "POST") -> Given:
+        return self.caller.post(f"{self._root}/{path}", body, shape, verb)
 
     def _trial(self, row: Plain) -> RemoteTrial:
         """A trial as the server writes it."""
-        values = list(row["params"].values())
-        kept = {key: row[key] for key in KEPT if row.get(key) is not None}
-        std = None if row.get("std") is None else np.array(row["std"], float)
-        named = dict(row["params"]) if self.names else {}
-        return RemoteTrial(params=named, values=values, std=std, choices=self._choices, **kept)
+        kept = {key: row[key] for key in TRIAL if row.get(key) is not None}
+        named, std = kept.pop("params"), kept.pop("std", None)
+        how = {"params": named if self.names else {}, "values": list(named.values())}
+        how["std"] = None if std is None else np.array(std, float)
+        return RemoteTrial(**how, choices=self._choices, **kept)
 
     def _at(self, at: Given) -> object:
         return at if isinstance(at, str) else self._by_name("at", at)

@@ -93,11 +93,6 @@ class Answer(Plain):
         return str(self.get("sentence") or self.get("words") or dict(self))
 
 
-KEPT = tuple(
-    set(RemoteTrial.__dataclass_fields__) - {"params", "values", "std", "choices"}
-)  # fields of a trial that are as the server writes them
-
-
 def episode(given: Given) -> Given:
     """A trajectory as the server takes it, without what lies after its steps, or "before"."""
     if isinstance(given, str):
