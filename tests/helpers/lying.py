@@ -16,13 +16,13 @@ def sized(length):
 
 @contextmanager
 def lying(says):
-    """Its `port`, and how many pieces it could send; `says` gives them for each request."""
-    seen = SimpleNamespace(sent=0)
+    """Its `port`, what heads it `heard` and how many pieces, as `says` gives them, it `sent`."""
+    seen = SimpleNamespace(sent=0, heard=b"")
 
     class Handler(StreamRequestHandler):
         def handle(self):
-            while self.rfile.readline().strip():
-                pass
+            while (line := self.rfile.readline()).strip():
+                seen.heard += line
             try:
                 for piece in says():
                     self.wfile.write(piece)

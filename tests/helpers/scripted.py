@@ -1,5 +1,6 @@
 """A server that answers as it is told to, one answer a call, and notes what it was asked."""
 
+import hmac
 import json
 import threading
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from types import SimpleNamespace
 
 from recoup.serve import calling
 
+TOKENS = ("secret", "t", "a+b/c=", "50%&more", "a b")
 LOST = None  # in place of an answer: the connection ends without one
 FACTS = {  # of a study with nothing in it
     "parameters": [],
@@ -48,10 +50,15 @@ class Clock:
 
 
 class Scripted:
-    """`heard` is what came, `answers` what is given; when they are used up, the last again."""
+    """`heard` is what came, `answers` what is given; when they are used up, the last again.
 
-    def __init__(self, answers):
+    `asked` are the headers of who asks for a proof that it knows its `tokens`, `said` those that it
+    is given with.
+    """
+
+    def __init__(self, answers, tokens):
         self.answers, self.heard, self.lock = list(answers), [], threading.Lock()
+        self.tokens, self.asked, self.said = tokens, [], {}
 
     def next(self, asked):
         with self.lock:
@@ -64,6 +71,16 @@ def handler(script):
         protocol_version = "HTTP/1.1"
 
         def do(self):
+            path, _, nonce = self.path.partition("?nonce=")
+            if path.endswith("/v1/proof"):
+                script.asked.append(dict(self.headers))
+                keys, text = (
+                    [one.encode() for one in script.tokens],
+                    f"recoup proof{nonce}".encode(),
+                )
+                proofs = [hmac.new(key, text, "sha256").hexdigest() for key in keys]
+                self.give(answer({"proofs": proofs}, headers=script.said))
+                return
             length = int(self.headers.get("Content-Length") or 0)
             body = self.rfile.read(length)
             asked = SimpleNamespace(
@@ -77,6 +94,9 @@ def handler(script):
             if given is LOST:
                 self.close_connection = True
                 return
+            self.give(given)
+
+        def give(self, given):
             text = given.body if isinstance(given.body, str) else json.dumps(given.body)
             self.send_response(given.status)
             self.send_header("Content-Type", given.kind)
@@ -95,10 +115,13 @@ def handler(script):
 
 
 @contextmanager
-def scripted(*answers, tls=None):
-    """The server, with its `port`; `tls` is the context of one that speaks TLS."""
-    script = Scripted(answers)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(script))
+def scripted(*answers, tls=None, tokens=TOKENS, port=0):
+    """The server, with its `port`; `tls` is the context of one that speaks TLS.
+
+    It proves that it knows its tokens, which is neither heard nor one of its answers.
+    """
+    script = Scripted(answers, tokens)
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler(script))
     server.daemon_threads = True
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)

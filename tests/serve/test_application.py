@@ -1,6 +1,7 @@
 """The door of a server: who may do what, what is refused, and what an answer says to browsers."""
 
 import asyncio
+import hmac
 import json
 import socket
 from itertools import chain, repeat
@@ -120,6 +121,16 @@ class TestTokens:
                 or "has no return yet" in said
             )
         assert "title" in problem(reader("PUT", f"{ONE}/title", {}), 403) or True
+
+    def test_it_proves_to_anybody_that_it_knows_both_and_tells_neither(self, server, calls):
+        for nonce in ("a" * 16, "b" * 200):
+            answered = calls("GET", f"/v1/proof?nonce={nonce}", token="")
+            assert answered.said["proofs"] == [
+                hmac.new(token.encode(), f"recoup proof{nonce}".encode(), "sha256").hexdigest()
+                for token in (server.token, token_of(server.read_address))
+            ]
+        for nonce in ("", "a" * 15, "b" * 201):
+            problem(calls("GET", f"/v1/proof?nonce={nonce}", token=""), 422)
 
     def test_a_page_exchanges_it_for_a_session_until_that_ends(self, server, calls, reader):
         session, other = (session_of(of) for of in (calls, reader))

@@ -29,8 +29,8 @@ GOOD = answer({"good": 1})
 def call(monkeypatch):
     """A caller of a scripted server, whose waits take no time."""
 
-    def made(script, **how):
-        caller = Caller(False, "127.0.0.1", script.port, "secret", **how)
+    def made(script, token="secret", **how):
+        caller = Caller(False, "127.0.0.1", script.port, token, **how)
         monkeypatch.setattr(caller, "_speaks_tls", lambda: False)  # the script takes a while to say
         return caller, Clock(monkeypatch, caller)
 
@@ -49,6 +49,51 @@ def test_what_is_lost_is_asked_again_with_the_same_key_and_body(call, first):
     assert len({one.headers["Idempotency-Key"] for one in script.heard}) == 1
     assert [one.body for one in script.heard] == [{"n": 1}] * 3
     assert {one.headers["Authorization"] for one in script.heard} == {"Bearer secret"}
+
+
+def test_a_token_is_sent_to_nobody_who_does_not_know_it(call):
+    """The port is another's by the time at which the connection is lost."""
+    with scripted(GOOD, LOST, GOOD) as script:
+        caller, clock = call(script)
+        caller.get("/v1")
+        script.tokens = ("other",)
+        with pytest.raises(Refused, match=r"not known at http.*, and was not sent") as refused:
+            caller.post("/tell", {})
+        assert refused.value.status == 401
+        assert len(script.heard) == 2  # both on the connection of the first
+        with pytest.raises(Refused):
+            caller.post("/tell", {})
+        script.tokens = ("other", "secret")
+        assert caller.post("/tell", {}) == {"good": 1}
+        caller.close()
+    assert len(script.heard) == 3
+    assert len(script.asked) == 4
+    assert "secret" not in str(script.asked)
+    assert not clock.waits
+
+
+@pytest.mark.parametrize(("status", "sent"), [(404, "was not sent"), (403, "call it lab")])
+def test_who_gives_no_proof_is_sent_no_token(call, status, sent):
+    with lying(lambda: [refusal(status)]) as liar:
+        caller, _ = call(liar)
+        with pytest.raises(Refused, match=sent):
+            caller.get("/v1")
+    assert b"secret" not in liar.heard
+
+
+def refusal(status):
+    body = b'{"detail": "call it lab."}'
+    head = "HTTP/1.1 %d no\r\nContent-Type: application/problem+json\r\nContent-Length: %d\r\n\r\n"
+    return (head % (status, len(body))).encode() + body
+
+
+def test_a_proof_holds_for_its_connection_alone(call):
+    with scripted(GOOD) as script:
+        script.said = {"Connection": "close"}
+        caller, _ = call(script, patience=0.0)
+        with pytest.raises(ConnectionError, match="it closed the connection"):
+            caller.get("/v1")
+    assert not script.heard
 
 
 def test_two_calls_have_two_keys(call):
@@ -117,7 +162,7 @@ def test_an_answer_may_be_given_longer_in_one_call(call, monkeypatch):
 
     monkeypatch.setattr(HTTPConnection, "getresponse", noted)
     with scripted(GOOD) as script:
-        caller, _ = call(script, timeout=100.0)
+        caller, _ = call(script, None, timeout=100.0)
         for longer in (30.0, 60.0, 0.0):
             caller.get("/v1", longer=longer)
         caller.give_up()
@@ -147,7 +192,7 @@ def test_an_attempt_ends_in_its_time_however_slowly_the_answer_comes(call, where
         yield end
 
     with lying(says) as liar:
-        caller, clock = call(liar, patience=0.0, timeout=60.0)
+        caller, clock = call(liar, None, patience=0.0, timeout=60.0)
         with pytest.raises(ConnectionError, match="timed out"):
             caller.get("/v1")
 
@@ -158,7 +203,7 @@ def test_an_answer_that_says_how_large_it_is_is_not_even_read(call):
         yield from [b"[]" * 500_000] * 100
 
     with lying(says) as liar:
-        caller, _ = call(liar)
+        caller, _ = call(liar, None)
         with pytest.raises(NotServed, match="gave more than 64 MB"):
             caller.get("/v1")
     assert liar.sent < 60  # what fits between two processes, and not what was to come
@@ -175,14 +220,14 @@ def test_an_answer_without_an_end_is_read_to_a_size(call, size):
         yield b"2\r\n{}\r\n0\r\n\r\n"
 
     with lying(says) as liar:
-        caller, _ = call(liar)
+        caller, _ = call(liar, None)
         with pytest.raises(NotServed, match="gave more than 64 MB"):
             caller.get("/v1")
 
 
 def test_an_answer_that_ends_too_early_is_lost(call):
     with lying(lambda: [sized(10), b"{}"]) as liar:
-        caller, _ = call(liar, patience=0.0)
+        caller, _ = call(liar, None, patience=0.0)
         with pytest.raises(ConnectionError, match="2 bytes read, 8 more expected"):
             caller.get("/v1")
 
@@ -324,9 +369,10 @@ def test_tls_is_spoken_with_whom_the_caller_trusts(certificate, monkeypatch):
     context.load_cert_chain(*map(str, certificate))
     with scripted(GOOD, tls=context) as script:
         where = (True, "127.0.0.1", script.port)
-        trusting = Caller(*where, certificate=str(certificate[0]))
+        trusting = Caller(*where, "secret", certificate=str(certificate[0]))
         assert trusting.get("/v1") == {"good": 1}
         trusting.close()
+        assert not script.asked  # the certificate has said whose the port is
         stranger = Caller(*where, patience=0.0)
         with pytest.raises(InputError, match=re.escape("give its file as certificate=...")):
             stranger.get("/v1")

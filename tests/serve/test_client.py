@@ -262,6 +262,22 @@ def test_the_token_may_stand_in_three_places(server, monkeypatch):
     connect(where).close()
 
 
+def test_who_takes_the_port_after_a_kill_is_not_told_the_token(server, monkeypatch):
+    study = connect(server.address, study="gains", patience=60.0)
+    server.kill()
+    with scripted(answer(FACTS), port=server.port, tokens=()) as stranger:
+        with pytest.raises(InputError, match="was not sent"):
+            study.facts()
+        with pytest.raises(InputError, match="was not sent"):
+            connect(server.address, study="gains")
+    server.start()
+    assert study.counts()["ok"]
+    study.close()
+    assert not stranger.heard
+    assert len(stranger.asked) == 2
+    assert server.token not in str(stranger.asked)
+
+
 def test_who_may_only_read_changes_nothing(server):
     study = connect(server.read_address, study="gains")
     assert study.counts()["ok"]

@@ -3,6 +3,7 @@
 Whoever has taken a server's port may answer anything.
 """
 
+import hmac
 import json
 import sys
 from types import NoneType
@@ -43,7 +44,14 @@ FACTS: Plain = {
     "mean": {...: NUMBER | str | None},
 }
 SERVICE: Plain = {"studies": [{"name": str}]}
+PROOFS: Plain = {"proofs": [str]}
 REFUSAL: Plain = dict.fromkeys(("title", "detail"), str | None)
+
+
+def proof_of(token: str, nonce: str) -> str:
+    """What only who knows a token can say, which does not tell it."""
+    key, text = (one.encode(errors="surrogatepass") for one in (token, nonce))
+    return hmac.new(key, b"recoup proof" + text, "sha256").hexdigest()
 
 
 def understood(body: bytes, shape: Given) -> Given:

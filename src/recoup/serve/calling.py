@@ -24,13 +24,14 @@ from http.client import (
     IncompleteRead,
 )
 from io import BufferedReader, RawIOBase
+from secrets import token_hex
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 from uuid import uuid4
 
 from recoup.checks import InputError, printable, shortly
 from recoup.core.types import Given, Plain, Settings
-from recoup.serve.answers import REFUSAL, understood
+from recoup.serve.answers import PROOFS, REFUSAL, proof_of, understood
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0  # seconds between two attempts
 LOST = {408, 425, 429, 502, 503, 504, 507}  # statuses after which the same is asked again
@@ -40,6 +41,10 @@ LARGEST, PIECE = 64_000_000, 2**16  # bytes of an answer, at most; that are read
 HUNG_UP = (BadStatusLine, ConnectionResetError, BrokenPipeError)  # what TLS answers to plain text
 NO_TLS = "WRONG_VERSION_NUMBER"  # what OpenSSL calls an answer in plain text
 PROBLEM = "application/problem+json"
+UNKNOWN = (
+    "this token is not known at {}, and was not sent: take the address that the server printed "
+    "when it was started last (`--token-file` keeps tokens)."
+)
 
 Found = TypeVar("Found")
 OnWait = Callable[[str, float], None]  # hears why there is no answer yet, and for how long to wait
@@ -116,17 +121,19 @@ class Caller:
         port: int,
         token: str | None = None,
         *,
+        base: str = "",
         patience: float = 60.0,
         timeout: float = 60.0,
         certificate: str | None = None,
     ) -> None:
         """`patience` is for how many seconds a call is made again, `timeout` those of one attempt.
 
-        `certificate` is a PEM file of certificates to trust, in place of those of the system.
+        `certificate` is a PEM file of certificates to trust, in place of those of the system;
+        `base` stands before /v1, where a proxy puts something there.
         """
         shown = f"[{host}]" if ":" in host else host
         self.where = f"{'https' if secure else 'http'}://{shown}:{port}"
-        self._host, self._port, self._token = host, port, token
+        self._host, self._port, self._token, self._base = host, port, token, base
         self.patience, self.timeout = patience, timeout
         self.on_wait: OnWait | None = None
         self._tls = _trusting(certificate) if secure else None
@@ -245,6 +252,7 @@ class Caller:
                 if not used:
                     connection.timeout = _left(until)
                     connection.connect()
+                    self._prove(connection, until)
                 return self._exchanged(connection, request, headers, until)
             except (ConnectionError, BadStatusLine):
                 self.close()
@@ -253,6 +261,26 @@ class Caller:
             except BaseException:  # Ctrl-C too: half an answer is left in the connection
                 self.close()
                 raise
+
+    def _prove(self, connection: HTTPConnection, until: float) -> None:
+        """Raises unless whoever listens knows the token, which it is not told before.
+
+        The port may be another's by now. With TLS the certificate says whose it is.
+        """
+        if self._token is None or self._tls is not None:
+            return
+        nonce, proofs = token_hex(16), []
+        request = _Request("GET", f"{self._base}/v1/proof?nonce={nonce}", PROOFS)
+        try:
+            answered = self._exchanged(connection, request, {"Accept": "application/json"}, until)
+            proofs = self._read(request, *answered)["proofs"]
+        except Refused as refused:  # by another program, or since it has another name: 403
+            if refused.status == 403:
+                raise
+        if proof_of(self._token, nonce) not in proofs:
+            raise Refused(401, {"detail": UNKNOWN.format(self.where)})
+        if connection.sock is None:
+            raise HTTPException("it closed the connection on which it proved that it is the server")
 
     def _exchanged(
         self, connection: HTTPConnection, request: _Request, headers: dict[str, str], until: float

@@ -63,6 +63,7 @@ def connect(
         found.host,
         found.port,
         token or found.token or os.environ.get(TOKEN) or None,
+        base=found.base,
         patience=patience,
         timeout=check_positive("`connect(timeout=...)`", timeout),
         certificate=certificate,

@@ -9,6 +9,7 @@ from recoup import __version__
 from recoup.core.types import Given, Plain
 from recoup.serve import judged, runs_shown, schemas, shown, streams
 from recoup.serve import writing_trials as writes
+from recoup.serve.answers import proof_of
 from recoup.serve.call import JUDGE, OPEN, WRITE, Call, Endpoint, judging, reading, writing
 
 STUDIES, RUNS = "/v1/studies/{name}", "/v1/runs/{name}"
@@ -41,6 +42,12 @@ async def service(call: Call) -> Given:
     }
 
 
+async def proofs(call: Call) -> Given:
+    """The HMAC-SHA256 of "recoup proof" and the nonce under each token, for who would send one."""
+    nonce = call.query["nonce"]
+    return {"proofs": [proof_of(token, nonce) for token in call.hub.door.tokens]}
+
+
 async def open_session(call: Call) -> Given:
     """Gives a page a session for a token, which stands for it until it ends."""
     return {"session": call.hub.door.open_session(call.body["token"])}
@@ -54,6 +61,9 @@ async def close_session(call: Call) -> Response:
 
 ENDPOINTS = (
     Endpoint("GET", "/v1", service, "What is served"),
+    Endpoint(
+        *("GET", "/v1/proof", proofs, "That it is the server", OPEN), query=schemas.PROOF_QUERY
+    ),
     Endpoint("POST", "/v1/session", open_session, "A session for a token", OPEN, schemas.TOKEN),
     Endpoint("DELETE", "/v1/session", close_session, "End the session", OPEN, status=204),
     Endpoint("GET", STUDIES, shown.study_now, "A study as it is", headers=TAGGED),

@@ -108,6 +108,9 @@ PAIRS_QUERY: Plain = {
     "y": {**NAME, "required": True},
     "limit": {"type": "integer", "minimum": 2, "maximum": 20_000},
 }
+PROOF_QUERY: Plain = {
+    "nonce": {"type": "string", "minLength": 16, "maxLength": 200, "required": True}
+}
 CHANGES_QUERY: Plain = {
     "since": AFTER,
     "wait": {"type": "number", "minimum": 0, "maximum": 60},
