@@ -205,13 +205,15 @@ def test_a_result_that_was_not_told_is_shown_with_the_command_that_tells_it(
 
 @pytest.mark.parametrize("lie", [{"x": 1e9}, {"x": "0.5"}], ids=str)
 def test_a_function_is_never_called_beyond_the_bounds_that_the_server_named(lie, tmp_path):
-    (tmp_path / "own.py").write_text("def rollout(x):\n    open('called', 'w')\n    return 1.0\n")
+    (tmp_path / "never_called.py").write_text(
+        "def rollout(x):\n    open('called', 'w')\n    return 1.0\n"
+    )
     row = {"name": "x", "low": 0.0, "high": 1.0, "scale": "lin"}
     facts = answer({**FACTS, "named": True, "parameters": [row]})
     with scripted(facts, answer({"trials": [{**TRIAL, "params": lie}]})) as script:
         where = f"http://127.0.0.1:{script.port}/v1/studies/robot"
         words = ["--token", "t", "--episodes", 1]
-        done = recoup("work", where, "own:rollout", *words, cwd=tmp_path)
+        done = recoup("work", where, "never_called:rollout", *words, cwd=tmp_path)
     assert done.returncode == 2
     assert f"it gives out x = {lie['x']!r}, against its own bounds" in done.stderr
     assert not (tmp_path / "called").exists()
