@@ -133,6 +133,8 @@ def test_what_no_return_can_be_is_refused(tmp_path):
             study.tell(trial.id, **told)
     with pytest.raises(recoup.InputError, match="cannot be above 90, got 91"):
         study.amend(1, 91)
+    with pytest.raises(recoup.InputError, match="cannot be below 0, got -3"):
+        study.import_samples([[0.0, 0.1], [0.2, 0.3]], [2.0, -3.0])
     study.tell(trial.id, 0.0)
     with study.fork(tmp_path / "b.db") as fork:
         assert fork.settings["return_above"] == 0

@@ -210,6 +210,7 @@ def _checked(study: Opened, samples: ForeignSamples) -> tuple[np.ndarray, np.nda
     n = len(samples.returns)
     check_shape("the thetas to import", samples.theta, "[n, D]", (n, len(study.labels)))
     returns = np.asarray(samples.returns, float)
+    study.ends.check(study.goal.noun, None, returns[np.isfinite(returns)])
     known = np.isfinite(returns) | (False if samples.failed is None else samples.failed)
     usable = np.isfinite(samples.theta).all(axis=1)
     gone = usable & (False if samples.dropped is None else samples.dropped)
