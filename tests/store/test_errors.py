@@ -371,6 +371,8 @@ class TestDamage:
         [
             ("counters", 0, "fresh", "x"),
             ("counters", 0, "ok", None),
+            ("counters", 0, "ok", 2**63 - 1),
+            ("counters", 0, "last", 2**63 - 1),
             ("settings", 0, "value", "[" * 100_000),
             ("settings", 0, "value", "{"),
             ("settings", 0, "value", None),
@@ -384,6 +386,11 @@ class TestDamage:
             ("asked", 6, "theta", None),
             ("asked", 6, "theta", 10**9),
             ("told", 6, "return", "much"),
+            ("told", 6, "status", "pending"),
+            ("told", 6, "counted", "x"),
+            ("told", 6, "stderr", "x"),
+            ("told", 6, "episodes", "x"),
+            ("told", 6, "told_at", None),
             ("trajectories", 2, "steps", 5),
             ("trajectories", 2, "steps", "x"),
             ("events", 1, "content", "null"),
@@ -395,6 +402,15 @@ class TestDamage:
         with pytest.raises(ValueError, match=r"is damaged \(.*--recover NEW") as wrong:
             read_all(path)
         assert "\n" not in str(wrong.value)
+
+    @pytest.mark.parametrize("value", [None, "much", float("inf")])
+    def test_a_forged_return_is_none_of_the_finite_ones(self, path, value):
+        forge(path, "told", 6, "return", value)
+        store = Store.open(path)
+        found = store.returns()
+        store.close()
+        assert found
+        assert 6 not in found
 
     def test_missing_rows(self, path):
         execute(path, "DELETE FROM counters")

@@ -19,6 +19,8 @@ from recoup.checks import InputError
 from recoup.store.rows import (
     BEGUN,
     CREATED,
+    FAILED,
+    OK,
     Asked,
     AskedColumns,
     Contents,
@@ -40,6 +42,7 @@ Record = tuple[Any, ...]
 Row = TypeVar("Row")
 # What a move says of itself in numbers, or null.
 OF_MOVES = ("objective", "low", "high", "samples", "ess", "max_weight", "pareto_k", "kl", "late")
+OF_RESULTS = (float, float, int, int, str)  # kinds of its numbers and its note, or null
 WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
@@ -135,8 +138,8 @@ def as_kept(told: Told) -> Told:
 
 def counters_of(record: Record) -> Counters:
     """The counters of a record."""
-    if not all(type(n) is int and n >= 0 for n in record):
-        raise ValueError("counters that are no whole numbers, or below zero")
+    if not all(type(n) is int and 0 <= n < 2**62 for n in record):  # so that sums fit a column
+        raise ValueError("counters that count nothing")
     return Counters(*record[1:])
 
 
@@ -167,8 +170,11 @@ def asked_of(record: Record) -> Asked:
 def result_of(record: Record) -> Result:
     """The result of a record."""
     number, status, counted, value, stderr, episodes, note, at = record
-    if not (value is None or type(value) is float):
-        raise ValueError("a return that is no number")
+    kinds = type(value), type(stderr), type(episodes), type(counted), type(note)
+    if any(kind not in (NoneType, own) for kind, own in zip(kinds, OF_RESULTS, strict=True)):
+        raise ValueError("a return that is no number, or another wrong kind")
+    if status not in (OK, FAILED) or type(at) is not float:
+        raise ValueError("a result that is neither ok nor failed, or of no time")
     return Result(number, Told(status, value, stderr, episodes, note), counted, at)
 
 

@@ -4,6 +4,7 @@ Whatever numbers are used later are read with their checksums; a row that is not
 is a sentence, never a wrong number. Arrays are the caller's own.
 """
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -38,6 +39,7 @@ from recoup.store.rows import (
 
 ROWS_READ = 1000  # rows read at once
 HIGHEST = 2**63 - 1  # number that a row can have
+LARGEST = sys.float_info.max  # return that is finite
 WAITING = "id NOT IN (SELECT id FROM told)"
 Row = TypeVar("Row")
 
@@ -219,8 +221,10 @@ class Queries:
 
     def returns(self, without: Collection[int] = ()) -> dict[int, float]:
         """All finite returns by trial, in the order of trials; none of those of `without`."""
-        query = 'SELECT id, "return" FROM told WHERE status = ? ORDER BY id'
-        rows = self._file.rows(query, (OK,))
+        finite = f'"return" BETWEEN -{LARGEST} AND {LARGEST}'
+        rows = self._file.rows(
+            f'SELECT id, "return" FROM told WHERE status = ? AND {finite} ORDER BY id', (OK,)
+        )
         return {number: value for number, value in rows if number not in without}
 
     def best(self, without: Collection[int], lowest: bool) -> tuple[Asked, float] | None:
