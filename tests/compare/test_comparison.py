@@ -97,6 +97,8 @@ def test_a_damaged_result_is_computed_again(tmp_path, counted):
         {"spent": [0, 8]},
         {"spent": [0, 8.5, 20]},
         {"failed": -1},
+        {"seconds": 10**400},
+        {"search": [1.0, -(10**400), 3.0]},
         {"failed_tests": None},
     ],
 )
@@ -111,6 +113,15 @@ def test_a_result_of_another_shape_is_missing(tmp_path, wrong):
     path.write_text(json.dumps(sealed({k: v for k, v in content.items() if k != CHECKSUM})))
     assert results.load(key) is None
     assert [chunk.runs for chunk in left_of(plan_of(order), results)] == [(0,)]
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"seconds": 1', "[]", "null", ""])
+def test_a_file_that_holds_no_result_is_missing(tmp_path, text):
+    key, results = key_of(arena_of("toy"), entrant_of("snes"), 0, 0, (10, 20)), CurveFiles(tmp_path)
+    path = results.path(key)
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    assert results.load(key) is None
 
 
 @pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.slow)])

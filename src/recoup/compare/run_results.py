@@ -122,7 +122,7 @@ class CurveFiles:
             found = json.loads(self.path(key).read_text())
             whole = sealed({name: found[name] for name in found if name != CHECKSUM}) == found
             return _curve(found, key) if whole and found["depends"] == key.depends else None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
             return None
 
     def save(self, key: Key, curve: RunCurve) -> None:
