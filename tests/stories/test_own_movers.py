@@ -372,6 +372,7 @@ def test_a_comparison_takes_a_mover_by_its_module(tmp_path, monkeypatch):
     [
         ({"name": "cem"}, "cem is a method of ours: give your mover another name"),
         ({"name": 3}, "the name of a mover must be a text"),
+        ({"name": "\x1b[2J"}, "the name of a mover must be printable"),
         ({"init": 3}, "init of mine must be a function"),
         ({"window": 0}, "window"),
     ],

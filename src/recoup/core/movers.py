@@ -76,7 +76,8 @@ def as_mover(given: object) -> Mover:
     else:
         known = (key for key in Mover._fields if hasattr(given, key))
         found = Mover(**{key: getattr(given, key) for key in known})
-    check_text("the name of a mover", found.name)
+    if not check_text("the name of a mover", found.name).isprintable():
+        raise InputError(f"the name of a mover must be printable, got {shortly(found.name)}.")
     for key in ("init", "batch", "wants_repeat"):
         value = getattr(found, key)
         if value is not None and not callable(value):
