@@ -202,7 +202,7 @@ IN_THE_WAY = [
     Refused(401, {"detail": "a token is needed."}),
     Refused(403, {"detail": "this token may only read."}),
     Refused(410, {"detail": "robot.db was moved or removed."}),
-    NotServed("http://lab speaks no TLS: write http:// in its place."),
+    NotServed("http://lab speaks no TLS."),
 ]
 
 

@@ -222,7 +222,10 @@ class Caller:
     def _check_tls(self, wrong: Exception) -> None:
         """Raises where a call was lost since one side speaks TLS and the other does not."""
         if isinstance(wrong, ssl.SSLError) and wrong.reason == NO_TLS:
-            raise NotServed(f"{self.where} speaks no TLS: write http:// in its place.") from None
+            raise NotServed(
+                f"{self.where} speaks no TLS: it was started without --certfile, or another "
+                "answers there, which http:// would send the token to."
+            ) from None
         if not self._known and isinstance(wrong, HUNG_UP):
             self._known = True
             if self._speaks_tls():
