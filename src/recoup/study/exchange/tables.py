@@ -192,8 +192,8 @@ def write_csv(study: Opened, file: IO[str]) -> int:
     # a carriage return is quoted only where lines end in one
     ended = SimpleNamespace(write=lambda line: file.write(line[:-2] + "\n"))
     writer = csv.writer(ended, lineterminator="\r\n")
-    heads: list[Cell] = [*columns_of(study)]
     with study.store.reading():  # one state of the file, whatever others write
+        heads: list[Cell] = [*columns_of(study)]
         for row in chain([heads], rows_of(study)):
             writer.writerow([quoted(cell) if isinstance(cell, str) else cell for cell in row])
             count += 1
