@@ -53,6 +53,7 @@ from recoup.store.schema import (
     TABLES,
     check_schema,
     checksum,
+    is_sound,
     our_schema,
     statements_of,
 )
@@ -301,10 +302,9 @@ class StudyFile:
 
     def _sound(self, table: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
         """`row` without its checksum, once that is known to hold."""
-        content = row[:-1]
-        if checksum(table, content) != row[-1]:
+        if not is_sound(table, row):
             raise Damaged(damage(self.path, f"row {row[0]} of {table} is not as written"))
-        return content
+        return row[:-1]
 
     def _make_tables(self) -> None:
         with self.writing():

@@ -9,6 +9,7 @@ from contextlib import closing
 from functools import cache
 from math import prod
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,24 @@ TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `
         "name TEXT",  # as it called itself
     ),
 }
+NULLS = {  # columns that may be empty; of `tests` all
+    "moves": ("memory",),
+    "asked": ("proposal",),
+    "told": ("counted", "return", "stderr", "episodes", "note"),
+    "queue": ("note",),
+    "leases": ("until",),
+    "tests": ("mean", "stderr", "episodes", "wall_s"),
+}
+OF_SQL = {"INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
+
+
+def _kinds(table: str, column: str) -> tuple[type, ...]:
+    """What a column may hold."""
+    name, kind = column.split()
+    return (OF_SQL[kind], *((NoneType,) if name in NULLS.get(table, ()) else ()))
+
+
+KINDS = {name: ((int,), *(_kinds(name, c) for c in columns)) for name, columns in TABLES.items()}
 LATER = ("leases", "also", "requests", "workers")  # made when first needed: a file may lack them
 EXTRAS = (
     "CREATE UNIQUE INDEX told_in_order ON told (counted)",
@@ -125,6 +144,16 @@ def checksum(table: str, row: Sequence[Any]) -> int:
         else:  # together with those after it: fewer calls, the same checksum
             text += repr(value)
     return zlib.crc32(text.encode(), crc)
+
+
+def is_sound(table: str, row: Sequence[Any]) -> bool:
+    """Whether a row has its checksum at the end, and holds what its columns are made for.
+
+    SQLite keeps anything anywhere, and who wants to can compute a checksum.
+    """
+    *content, crc = row
+    kinds = zip(content, KINDS[table], strict=True)
+    return checksum(table, content) == crc and all(type(x) in known for x, known in kinds)
 
 
 def packed(values: Any) -> bytes:

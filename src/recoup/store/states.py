@@ -8,7 +8,7 @@ from recoup.store.errors import sensible
 from recoup.store.places import together_in
 from recoup.store.queries import ROWS_READ, Queries
 from recoup.store.rows import AMENDED, CREATED, DROP, AskedColumns, Dates, ToldColumns
-from recoup.store.schema import TABLES, checksum
+from recoup.store.schema import TABLES, is_sound
 
 DERIVED = ("own", "mixture")  # follow from the others
 LARGE = ("asked", "trajectories", "proposals", "moves")  # grow by rows alone, which may be long;
@@ -132,5 +132,5 @@ class States(Queries):
             query = f"SELECT * FROM {table} WHERE id > ? ORDER BY id LIMIT {int(chunk)}"
             while some := self._file.rows(query, (last,)):
                 count, last = count + len(some), some[-1][0]
-                wrong += [f"{table} {r[0]}" for r in some if checksum(table, r[:-1]) != r[-1]]
+                wrong += [f"{table} {r[0]}" for r in some if not is_sound(table, r)]
         return count, wrong
