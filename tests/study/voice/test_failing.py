@@ -110,8 +110,7 @@ def test_a_draw_and_the_mean_leave_out_the_same_failures(tmp_path):
     assert "4 failed results are left out." in now.of_a_draw
 
 
-def test_a_study_of_before_keeps_leaving_failures_out(tmp_path):
-    """One that was made with the word of then, and one that names none."""
+def test_a_study_that_leaves_failures_out_goes_on_so(tmp_path):
     with searched(cliff, 40, path=tmp_path / "old.db", failure="censored") as old:
         moves, mean = old.store.last_move().id, old.mean
         assert moves < 40 // old.batch
@@ -122,9 +121,6 @@ def test_a_study_of_before_keeps_leaving_failures_out(tmp_path):
             with old.fork(tmp_path / f"{name}.db", **given) as fork:
                 assert fork.method.failure == name
         np.testing.assert_array_equal(old.replay()[-1].mean, mean)
-    unnamed = resolved({"dim": 2})
-    del unnamed["failure"]
-    assert recoup.Study.create(None, unnamed).method.failure == "censored"
     assert recoup.Study.create(None, resolved({"dim": 2})).method.failure == "avoid"
 
 
