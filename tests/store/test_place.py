@@ -486,9 +486,10 @@ class TestALogThatWasRemoved:
         assert told_by_another(path) == 8
 
     @pytest.mark.parametrize("read_only", [True, False])
-    def test_is_missed_whoever_closes_the_file_then(self, path, tmp_path, read_only):
-        """Another that has it open does not take the witness away, nor one that comes later."""
+    def test_is_lost_by_nobody_who_closes_the_file_then(self, path, tmp_path, read_only):
+        """Another that has it open saves what it held, and does not take the witness away."""
         told(path, 2).close()
+        older = shutil.copy(path, tmp_path / "older.db")
         study, other = Study.open(path), Study.open(path, read_only=read_only)
         for trial in study.ask(5):
             study.tell(trial.id, 1.0)
@@ -498,8 +499,11 @@ class TestALogThatWasRemoved:
         left.mkdir()
         for ending in ("", COUNT):  # as a kill would leave it
             shutil.copy(f"{path}{ending}", left / f"robot.db{ending}")
+        assert results(left / "robot.db") == 7
+        shutil.copy(f"{path}{COUNT}", left)
+        shutil.copy(older, left / "robot.db")
         for _ in range(2):
-            with pytest.raises(InputError, match=r"5 of the 7 results told to .* are missing"):
+            with pytest.raises(Damaged, match=r"5 of the 7 results told to .* are missing"):
                 Study.open(left / "robot.db")
         study.close()
         assert results(path) == 7

@@ -88,9 +88,12 @@ class Link:
     def close(self) -> bool:
         """Closes the connection of this process; whether its log went by that into the file.
 
-        A log that was not there before, or another, was removed: what it held may be lost.
+        One that was removed while it was open is written into the file now, while it can be read.
         """
         mine = self._log is not None and self._has_log()
+        if self._log is not None and not mine and os.getpid() == self._process:
+            with suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA wal_checkpoint")
         self._log = None  # whatever became of it
         connection = self.connection
         if self._held is not None:
