@@ -175,7 +175,7 @@ def test_a_study_by_hand_needs_no_environments():
 @pytest.mark.usefixtures("sketches")
 def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path):
     program = [sys.executable, "-m", "recoup"]
-    words = ["train", "toy", "--iterations", "100", "--out", "run", "--method", "pgpe-ob"]
+    words = ["train", "toy", "--iterations", "300", "--out", "run", "--method", "pgpe-ob"]
     running = subprocess.Popen([*program, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     until((tmp_path / "run/study.db").exists)
     running.send_signal(2)
@@ -185,7 +185,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path):
     assert "recoup: stopped; `recoup resume run` goes on where it was." in said
     done = recoup("resume", "run", "--json", "--quiet", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["iterations"] == 100
+    assert json.loads(done.stdout)["iterations"] == 300
     again = recoup("resume", "run", "--json", cwd=tmp_path)  # finished: as it is
     assert again.stdout == done.stdout
     found = recoup("evaluate", "run", "--episodes", "20", "--json", cwd=tmp_path)
