@@ -1,9 +1,10 @@
 """A server that says what no `recoup serve` says, or in no time: bytes, piece by piece."""
 
-import threading
 from contextlib import contextmanager
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from types import SimpleNamespace
+
+from scripted import running
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -33,12 +34,7 @@ def lying(says):
     class Server(ThreadingTCPServer):
         daemon_threads, allow_reuse_address = True, True
 
-    with Server(("127.0.0.1", 0), Handler) as server:
-        seen.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield seen
-        finally:
-            server.shutdown()
-            thread.join()
+    server = Server(("127.0.0.1", 0), Handler)
+    seen.port = server.server_address[1]
+    with running(server):
+        yield seen

@@ -126,10 +126,17 @@ def scripted(*answers, tls=None, tokens=TOKENS, port=0):
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
     script.port = server.server_address[1]
+    with running(server):
+        yield script
+
+
+@contextmanager
+def running(server):
+    """A server that answers meanwhile, in a thread."""
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield script
+        yield
     finally:
         server.shutdown()
         server.server_close()

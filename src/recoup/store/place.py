@@ -12,21 +12,7 @@ from recoup.store.errors import Exists
 MEMORY = ":memory:"  # in place of a path: a study of this process alone
 LOG, COUNT = "-wal", "-count"  # what lies beside a file that is open
 MOUNTS = Path("/proc/mounts")  # where Linux says what lies where
-NETWORK = frozenset(
-    [
-        "nfs",
-        "nfs4",
-        "cifs",
-        "smb3",
-        "smbfs",
-        "afs",
-        "ceph",
-        "lustre",
-        "gpfs",
-        "beegfs",
-        "fuse.sshfs",
-    ]
-)
+NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "gpfs", "fuse.sshfs"}
 COUNTS = (0, 32)  # bytes that a count may have: begun, or written
 
 
